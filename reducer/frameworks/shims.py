@@ -1,0 +1,50 @@
+"""Installs the compiler shims of one side and reads what they recorded."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from reducer.oracle.observation import CompilerCall
+
+COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++", "x86_64-linux-gnu-gcc", "x86_64-linux-gnu-g++", "nvcc")
+
+
+def install(directory: Path, python: Path) -> None:
+    """Fill ``directory`` (to stand first on PATH) with the compiler shims and with ``python``, ``pytest``, ``pip`` of
+    the side's interpreter ``python``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    shim = directory / "shim.py"
+    shutil.copyfile(Path(__file__).with_name("shim.py"), shim)
+    # The tool's own interpreter runs the shims: the side's may be slow to start (a .pth file that imports much).
+    start = f"exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(shim))}"
+    for name in COMPILERS:
+        if shutil.which(name):
+            _executable(directory / name, f'#!/bin/sh\n{start} {name} "$@"\n')
+    own = shlex.quote(str(python))
+    for name in ("python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"):
+        _executable(directory / name, f'#!/bin/sh\nexec {own} "$@"\n')
+    for name, module in (("pytest", "pytest"), ("py.test", "pytest"), ("pip", "pip"), ("pip3", "pip")):
+        _executable(directory / name, f'#!/bin/sh\nexec {own} -m {module} "$@"\n')
+
+
+def read_log(path: Path) -> tuple[CompilerCall, ...]:
+    """The calls recorded in a shim log, in order; a torn last line is dropped."""
+    if not path.exists():
+        return ()
+    calls: list[CompilerCall] = []
+    for line in path.read_bytes().splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue  # torn by a kill
+        calls.append(CompilerCall(tuple(entry["argv"]), entry["cwd"], entry["exit_code"], entry["stderr"]))
+    return tuple(calls)
+
+
+def _executable(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)

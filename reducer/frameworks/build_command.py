@@ -39,11 +39,15 @@ def find(tree: SourceTree) -> str | None:
     return None
 
 
-def is_build_input(path: str, build: str) -> bool:
+def is_build_input(path: str, tree: SourceTree, build: str) -> bool:
     """Whether a change of ``path`` may change what ``build`` produces.
 
-    Python modules other than the build scripts do not take part in a build in place; a pip install copies them.
+    A build in place takes no part of Python modules, except those that ``setup.py`` names (imports, reads, lists); a
+    pip install copies them all.
     """
-    if not path.endswith(".py"):
+    if not path.endswith(".py") or path == "setup.py":
         return True
-    return "build_ext" not in build or "/" not in path
+    if "build_ext" not in build or "setup.py" not in tree:
+        return True
+    stem = path.rsplit("/", 1)[-1][:-3].encode("utf-8", "surrogateescape")
+    return re.search(rb"(?<![\w.])" + re.escape(stem) + rb"(?!\w)", tree["setup.py"]) is not None

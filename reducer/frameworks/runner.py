@@ -1,0 +1,149 @@
+"""Builds and runs one candidate on one side, for real or cheaply, and reports what was seen."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from reducer.frameworks.build_command import is_build_input
+from reducer.frameworks.shims import read_log
+from reducer.frameworks.side import Places, Side
+from reducer.oracle.candidate import Candidate
+from reducer.oracle.observation import Observation, SideName, Step
+from reducer.world.commands import parse_simple
+from reducer.world.processes import Limits, run
+from reducer.world.warm import WarmInterpreter
+from reducer.world.workspace import Workspace
+
+PRELOAD: Mapping[SideName, tuple[str, ...]] = {"paddle": ("paddle",), "torch": ("torch",)}
+KEPT_BUILDS = 24
+PYTHONS = {"python", "python3"}
+MODULES = {"pytest": "pytest", "py.test": "pytest"}
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds a build and a run may take before they are killed."""
+
+    build: float = 900.0
+    run: float = 300.0
+
+
+class Runner:
+    """Observes candidates on either side; owns the warm interpreters and the store of finished builds.
+
+    ``fast`` observations may reuse a build of equal inputs, compile at -O0 with precompiled headers and fork a warm
+    interpreter; the others are what a user would do: a fresh directory, a fresh process, the library's own flags.
+    """
+
+    def __init__(self, workspace: Workspace, timeouts: Timeouts, limits: Limits) -> None:
+        self._workspace = workspace
+        self.timeouts = timeouts
+        self._limits = limits
+        self._warm: dict[SideName, WarmInterpreter] = {}
+        self._stack = ExitStack()
+
+    def close(self) -> None:
+        """End the warm interpreters."""
+        self._stack.close()
+        self._warm.clear()
+
+    def observe(self, side: Side, candidate: Candidate, *, fast: bool = False) -> Observation:
+        """Build (when the recipe has a build) and run ``candidate``. Raises OSError for a full disk and the like."""
+        with self._workspace.fresh() as directory:
+            places = Places(directory / "tree", directory / "home", directory / "tmp")
+            candidate.tree.write(places.tree)
+            places.site.mkdir(parents=True, exist_ok=True)
+            env = side.environment(places, fast=fast)
+            build = None
+            built = True
+            if candidate.recipe.build is not None:
+                store = self._store(side, candidate) if fast else None
+                if store is not None and store.is_dir():
+                    _copy_new(store / "tree", places.tree)
+                    _copy_new(store / "site", places.site)
+                    os.utime(store)
+                else:
+                    build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
+                    built = any(_extensions(places))
+                    if build.exit_code == 0 and built and store is not None:
+                        _keep(places, candidate, store)
+            calls = read_log(places.log)
+            ok = build is None or (build.exit_code == 0 and built and not any(call.exit_code for call in calls))
+            command = candidate.recipe.for_side(side.name)
+            ran = None
+            if ok and command is not None:
+                ran = self._step(side, command, places, env, self.timeouts.run, fast)
+                calls = read_log(places.log)
+            return Observation(side.name, str(places.tree), build, calls, ran, None, built)
+
+    def _step(
+        self, side: Side, command: str, places: Places, env: Mapping[str, str], timeout: float, fast: bool
+    ) -> Step:
+        writable = (places.tree.parent, *side.writable)
+        simple = parse_simple(command) if fast else None
+        if simple is not None and simple.argv:
+            program, *rest = simple.argv
+            if program in MODULES:
+                program, rest = "python", ["-m", MODULES[program], *rest]
+            if program in PYTHONS and rest and (not rest[0].startswith("-") or rest[0] in ("-m", "-c")):
+                warm = self._interpreter(side, env)
+                return warm.run(rest, places.tree, {**env, **simple.env}, timeout, writable)
+        return run(command, places.tree, env, timeout, writable=writable, limits=self._limits)
+
+    def _interpreter(self, side: Side, env: Mapping[str, str]) -> WarmInterpreter:
+        if side.name not in self._warm:
+            bare = {k: v for k, v in env.items() if not k.startswith(("PYTHONPATH", "REDUCE_"))}
+            warm = WarmInterpreter(side.python, PRELOAD[side.name], bare)
+            self._warm[side.name] = self._stack.enter_context(warm)
+        return self._warm[side.name]
+
+    def _store(self, side: Side, candidate: Candidate) -> Path:
+        """Where the products of this build are kept: by the content of all that the build can read."""
+        build = candidate.recipe.build or ""
+        state = hashlib.sha256(build.encode())
+        for path, content in candidate.tree.items():
+            if is_build_input(path, candidate.tree, build):
+                state.update(path.encode("utf-8", "surrogateescape") + b"\0%d\0" % len(content) + content)
+        return side.support / "builds" / state.hexdigest()[:32]
+
+
+def _extensions(places: Places) -> Iterator[Path]:
+    yield from places.site.rglob("*")
+    for path in places.tree.rglob("*.so"):
+        if "temp." not in str(path.relative_to(places.tree)):
+            yield path
+
+
+def _keep(places: Places, candidate: Candidate, store: Path) -> None:
+    """Store what the build added to the tree and to its site directory; the oldest builds go when there are many."""
+    part = store.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    (part / "tree").mkdir(parents=True)
+    for path in places.tree.rglob("*"):
+        name = path.relative_to(places.tree)
+        if path.is_file() and str(name) not in candidate.tree and name.parts[0] != "build":
+            target = part / "tree" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+    if "build/" in str(candidate.recipe.build) or "--build-lib" in str(candidate.recipe.build):
+        shutil.copytree(places.tree / "build", part / "tree" / "build", dirs_exist_ok=True)
+    shutil.copytree(places.site, part / "site")
+    os.replace(part, store)
+    kept = sorted((p for p in store.parent.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
+    for old in kept[:-KEPT_BUILDS]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _copy_new(source: Path, target: Path) -> None:
+    """Copy files below ``source`` that ``target`` does not have: the candidate's own files win."""
+    for path in source.rglob("*"):
+        goal = target / path.relative_to(source)
+        if path.is_file() and not goal.exists():
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, goal)

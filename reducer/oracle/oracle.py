@@ -1,0 +1,142 @@
+"""The oracle: judges candidates, from the cheapest tier that can decide to the real thing (DESIGN.md §5, §6).
+
+Paddle is always asked first, the control only when Paddle shows the same failure: most candidates are refused by
+Paddle, and the control is the dearer side.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from reducer.oracle.candidate import Candidate
+from reducer.oracle.failure import Failure, Signature
+from reducer.oracle.observation import Observation, SideName
+from reducer.oracle.signature import derive, same
+from reducer.oracle.verdict import Judgement, Verdict
+
+
+class Observer(Protocol):
+    """Builds and runs a candidate on one side; ``fast`` allows shortcuts that the real thing must confirm."""
+
+    def __call__(self, side: SideName, candidate: Candidate, fast: bool) -> Observation: ...
+
+
+class SyntaxTier(Protocol):
+    """A compiler front end on one side: the diagnostics of all C++ of a candidate, or None when it cannot judge."""
+
+    def __call__(self, side: SideName, candidate: Candidate) -> Observation | None: ...
+
+
+@dataclass
+class Statistics:
+    """What the oracle spent. ``seconds`` and ``queries`` are by tier; a cache hit is no query."""
+
+    queries: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    cache_hits: int = 0
+    slow: int = 0  # queries that took more than a second
+    disagreements: int = 0
+    also_found: Counter[Signature] = field(default_factory=Counter)
+
+
+class Oracle:
+    """Answers whether a candidate still shows the expected failure on Paddle and works under PyTorch.
+
+    ``checks`` are free tests of a candidate's text (it parses, it imports nothing that is gone); one that says no
+    gives INVALID without a query. ``syntax`` may be switched off during a run (``syntax = None``).
+    """
+
+    def __init__(
+        self,
+        expected: Signature,
+        observe: Observer,
+        syntax: SyntaxTier | None = None,
+        match: re.Pattern[str] | None = None,
+        checks: tuple[Callable[[Candidate], bool], ...] = (),
+    ) -> None:
+        self.expected = expected
+        self.observe = observe
+        self.syntax = syntax
+        self.match = match
+        self.checks = checks
+        self.statistics = Statistics()
+        self._known: dict[tuple[str, bool], Judgement] = {}
+
+    def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
+        """Judge one candidate. ``real``: by the library's own build and command in fresh processes on both sides."""
+        key = (candidate.key, real)
+        if key in self._known:
+            self.statistics.cache_hits += 1
+            return self._known[key]
+        start = time.monotonic()
+        judgement = self._free(candidate) or (self._real(candidate) if real else self._cheap(candidate))
+        seconds = time.monotonic() - start
+        if judgement.tier != "free":
+            self.statistics.queries[judgement.tier] += 1
+            self.statistics.seconds[judgement.tier] += seconds
+            self.statistics.slow += seconds > 1.0
+        self.statistics.verdicts[judgement.verdict.value] += 1
+        if judgement.verdict is Verdict.DIFFERENT and judgement.paddle is not None:
+            self.statistics.also_found[judgement.paddle.signature] += 1
+        if judgement.verdict not in (Verdict.INFRA, Verdict.TIMEOUT):
+            self._known[key] = judgement
+        return judgement
+
+    def _free(self, candidate: Candidate) -> Judgement | None:
+        if all(check(candidate) for check in self.checks):
+            return None
+        return Judgement(Verdict.INVALID, "free")
+
+    def _cheap(self, candidate: Candidate) -> Judgement:
+        compiles = self.expected.stage == "compile"
+        if self.syntax is not None and self.expected.stage in ("compile", "import", "run"):
+            seen = self.syntax("paddle", candidate)
+            if seen is not None:
+                failure = derive(seen)
+                if compiles or failure is not None:
+                    verdict = self._on_paddle(failure, "") if compiles else Verdict.INVALID
+                    if verdict is not Verdict.SAME:
+                        return Judgement(verdict, "syntax", failure)
+                control = self.syntax("torch", candidate)
+                if control is not None:
+                    refused = derive(control)
+                    if refused is not None:
+                        return Judgement(Verdict.CONTROL_FAILS, "syntax", failure, refused)
+                    if compiles:
+                        return Judgement(Verdict.SAME, "syntax", failure)
+        return self._run(candidate, fast=True)
+
+    def _real(self, candidate: Candidate) -> Judgement:
+        return self._run(candidate, fast=False)
+
+    def _run(self, candidate: Candidate, *, fast: bool) -> Judgement:
+        tier = "warm" if fast else "real"
+        seen = self.observe("paddle", candidate, fast)
+        failure = derive(seen)
+        verdict = self._on_paddle(failure, _output(seen))
+        if verdict is not Verdict.SAME:
+            return Judgement(verdict, tier, failure)
+        refused = derive(self.observe("torch", candidate, fast))
+        if refused is not None:
+            return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
+        return Judgement(Verdict.SAME, tier, failure)
+
+    def _on_paddle(self, failure: Failure | None, output: str) -> Verdict:
+        if failure is None:
+            return Verdict.PASSES
+        if same(self.expected, failure, self.match, output):
+            return Verdict.SAME
+        if failure.signature.kind == "timeout":
+            return Verdict.TIMEOUT
+        return Verdict.DIFFERENT
+
+
+def _output(seen: Observation) -> str:
+    steps = [step.output for step in (seen.build, seen.run) if step is not None]
+    return "\n".join([*(call.stderr for call in seen.calls), *steps])

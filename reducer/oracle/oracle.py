@@ -88,6 +88,10 @@ class Oracle:
             self._known[key] = judgement
         return judgement
 
+    def forget_cheap(self) -> None:
+        """Drop what the cheap tiers said (one of them was wrong)."""
+        self._known = {key: judgement for key, judgement in self._known.items() if key[1]}
+
     def _free(self, candidate: Candidate) -> Judgement | None:
         if all(check(candidate) for check in self.checks):
             return None

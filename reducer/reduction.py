@@ -1,0 +1,146 @@
+"""The state of a reduction: the best candidate, and how passes are run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from reducer.edits.edit import EditConflict, apply
+from reducer.edits.passes import Pass, Proposal
+from reducer.oracle.candidate import Candidate
+from reducer.oracle.oracle import Oracle
+from reducer.oracle.verdict import Judgement
+from reducer.report.sizes import measure
+from reducer.search.closures import minimize_closures
+from reducer.search.driver import Budget, Plan, Stopped, drive
+from reducer.search.lists import minimize_list
+from reducer.search.sweep import sweep
+from reducer.tree import SourceTree
+
+ROUNDS = 12  # of all passes; a fixpoint comes far earlier, this only bounds a cycle of rewrites
+
+
+class Reduction:
+    """Owns the best candidate so far; every change of it was accepted by the oracle.
+
+    ``on_best`` is told of every accepted candidate (to keep it on disk), ``say`` prints one line of progress.
+    Raises Stopped (from ``reducer.search``) when the budget is spent; ``best`` stays valid.
+    """
+
+    def __init__(
+        self,
+        start: Candidate,
+        oracle: Oracle,
+        say: Callable[[str], None],
+        on_best: Callable[[Candidate], None],
+        budget: Budget,
+    ) -> None:
+        self.best = start
+        self.confirmed = start
+        self.oracle = oracle
+        self.real_only = False
+        self._say = say
+        self._on_best = on_best
+        self._budget = budget
+
+    def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
+        """Ask the oracle within the budget."""
+        reason = self._budget.spent()
+        if reason is not None:
+            raise Stopped(frozenset(), reason)
+        return self.oracle.judge(candidate, real=real or self.real_only)
+
+    def accepts(self, candidate: Candidate, label: str, *, real: bool = False) -> bool:
+        """Make ``candidate`` the best one when the oracle accepts it."""
+        if candidate == self.best:
+            return True
+        if not self.judge(candidate, real=real).accepted:
+            return False
+        self._take(candidate)
+        if real:
+            self.confirmed = candidate
+        self._progress(label)
+        return True
+
+    def tree(self, tree: SourceTree, label: str) -> bool:
+        """Try another tree with the same commands."""
+        return self.accepts(self.best.with_tree(tree), label)
+
+    def first(self, trees: Iterable[SourceTree], label: str) -> bool:
+        """The first of several trees that is accepted."""
+        return any(self.tree(tree, label) for tree in trees)
+
+    def run(self, source: Pass) -> bool:
+        """Run one pass on the best candidate. True when it made progress."""
+        base = self.best
+        offer = source.propose(base.tree)
+        if not offer.edits:
+            return False
+        everything = frozenset(range(len(offer.edits)))
+
+        def candidate(keep: frozenset[int]) -> Candidate | None:
+            try:
+                return base.with_tree(apply(base.tree, (offer.edits[i] for i in everything - keep)))
+            except EditConflict:
+                return None
+
+        def ask(keep: frozenset[int]) -> bool:
+            changed = candidate(keep)
+            return changed is not None and changed.tree != base.tree and self.judge(changed).accepted
+
+        def accepted(keep: frozenset[int]) -> None:
+            changed = candidate(keep)
+            if changed is not None:
+                self._take(changed)
+
+        drive(_plan(offer, lambda removed: candidate(everything - removed) is not None), ask, accepted, self._budget)
+        if self.best.tree == base.tree:
+            return False
+        self._progress(source.name)
+        return True
+
+    def fixpoint(self, passes: Sequence[Pass]) -> None:
+        """Run the passes over and over until a whole round changes nothing."""
+        for _ in range(ROUNDS):
+            if not any([self.run(source) for source in passes]):
+                return
+
+    def checkpoint(self) -> bool:
+        """Ask the real build and command about the best candidate.
+
+        On a disagreement the search goes back to the last confirmed candidate, and the tier that was wrong is switched
+        off: first the syntax tier, then every shortcut. True when the real thing agrees.
+        """
+        if self.best == self.confirmed:
+            return True
+        if self.judge(self.best, real=True).accepted:
+            self.confirmed = self.best
+            return True
+        self.oracle.statistics.disagreements += 1
+        if self.oracle.syntax is not None:
+            self.oracle.syntax = None
+            self._say("the real build disagrees with the compiler front end: going on without it")
+        else:
+            self.real_only = True
+            self._say("the real command disagrees with the quick runs: going on with real ones only")
+        self.oracle.forget_cheap()
+        self.best = self.confirmed
+        self._on_best(self.best)
+        return False
+
+    def _take(self, candidate: Candidate) -> None:
+        self.best = candidate
+        self._on_best(candidate)
+
+    def _progress(self, label: str) -> None:
+        size = measure(self.best.tree)
+        queries = self.oracle.statistics.queries.total()
+        self._say(f"{label}: {size['files']} files, {size['lines']} lines, {size['tokens']} tokens ({queries} queries)")
+
+
+def _plan(offer: Proposal, compatible: Callable[[frozenset[int]], bool]) -> Plan:
+    if offer.strategy == "sweep":
+        return sweep(len(offer.edits), compatible)
+    weights = [edit.weight for edit in offer.edits]
+    if offer.strategy == "closures" or offer.requires:
+        return minimize_closures(weights, offer.requires or (frozenset(),) * len(weights))
+    return minimize_list(weights)

@@ -23,7 +23,7 @@ class Budget:
     """What a search may spend; one budget may be shared by many searches.
 
     ``max_queries``: questions in all. ``deadline``: seconds on ``clock``; no question is started at or after it (one
-    that runs is not cut short). None: no limit. ``queries`` counts what was spent.
+    that runs is not cut short). None: no limit. ``queries`` counts the questions that were answered.
     """
 
     max_queries: int | None = None
@@ -59,8 +59,8 @@ def drive(
             reason = budget.spent()
             if reason is not None:
                 plan.throw(Halt(reason))
-            budget.queries += 1
             accepted = ask(keep)
+            budget.queries += 1
             if accepted:
                 best = keep
                 if on_accept is not None:

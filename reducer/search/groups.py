@@ -24,7 +24,7 @@ def remove_groups(
     prior guess at the density (after Hwang, "A method for detecting all defective members in a population by group
     testing", 1972, and Du & Hwang's competitive variant; weights as in weighted delta debugging). The gap between the
     last two finds is the counter that sets the size, where counter-based delta debugging (CDD) uses one for the whole
-    list; it asks a fifth to a half less than CDD on scattered and clustered survivors (tests/search/test_query_counts.py).
+    list; on scattered and clustered survivors this asks a fifth to a half less (tests/search/test_query_counts.py).
 
     ``allowed(keep)`` false: that set is not asked, as if the answer had been no.
     """

@@ -101,7 +101,10 @@ class Reduction:
     def fixpoint(self, passes: Sequence[Pass]) -> None:
         """Run the passes over and over until a whole round changes nothing."""
         for _ in range(ROUNDS):
-            if not any([self.run(source) for source in passes]):
+            progress = False
+            for source in passes:
+                progress |= self.run(source)
+            if not progress:
                 return
 
     def checkpoint(self) -> bool:

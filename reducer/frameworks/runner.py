@@ -9,16 +9,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reducer.frameworks.build_command import is_build_input
 from reducer.frameworks.shims import read_log
-from reducer.frameworks.side import Places, Side
+from reducer.frameworks.side import Side, call_log, site_of
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.observation import Observation, SideName, Step
+from reducer.world import recorder
 from reducer.world.commands import parse_simple
 from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
-from reducer.world.workspace import Workspace
+from reducer.world.workspace import QueryDirectory, Workspace
 
 PRELOAD: Mapping[SideName, tuple[str, ...]] = {"paddle": ("paddle",), "torch": ("torch",)}
 KEPT_BUILDS = 24
@@ -44,6 +46,7 @@ class Runner:
     def __init__(self, workspace: Workspace, timeouts: Timeouts, limits: Limits) -> None:
         self._workspace = workspace
         self.timeouts = timeouts
+        self.precompiled = True  # off while includes are reduced: each set of them would need its own
         self._limits = limits
         self._warm: dict[SideName, WarmInterpreter] = {}
         self._stack = ExitStack()
@@ -54,38 +57,93 @@ class Runner:
         self._warm.clear()
 
     def observe(self, side: Side, candidate: Candidate, *, fast: bool = False) -> Observation:
-        """Build (when the recipe has a build) and run ``candidate``. Raises OSError for a full disk and the like."""
-        with self._workspace.fresh() as directory:
-            places = Places(directory / "tree", directory / "home", directory / "tmp")
-            candidate.tree.write(places.tree)
-            places.site.mkdir(parents=True, exist_ok=True)
-            env = side.environment(places, fast=fast)
-            build = None
-            built = True
-            if candidate.recipe.build is not None:
-                store = self._store(side, candidate) if fast else None
-                if store is not None and store.is_dir():
-                    _copy_new(store / "tree", places.tree)
-                    _copy_new(store / "site", places.site)
-                    os.utime(store)
-                else:
-                    build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
-                    built = any(_extensions(places))
-                    if build.exit_code == 0 and built and store is not None:
-                        _keep(places, candidate, store)
-            calls = read_log(places.log)
+        """Build (when the recipe has a build) and run ``candidate`` once. Raises OSError (a full disk)."""
+        return self.observe_runs(side, candidate, 1, fast=fast)[0]
+
+    def observe_runs(self, side: Side, candidate: Candidate, runs: int, *, fast: bool = False) -> list[Observation]:
+        """Build once and run up to ``runs`` times; one observation for each run, or one for a failed build.
+
+        A run that times out is the last.
+        """
+        with self._workspace.fresh() as places:
+            env = self._place(side, candidate, places, fast)
+            build, built = self._build(side, candidate, places, env, fast)
+            calls = read_log(call_log(places))
             ok = build is None or (build.exit_code == 0 and built and not any(call.exit_code for call in calls))
             command = candidate.recipe.for_side(side.name)
-            ran = None
-            if ok and command is not None:
+            root = str(places.tree)
+            if not ok or command is None:
+                return [Observation(side.name, root, build, calls, None, None, built)]
+            seen = []
+            for _ in range(runs):
                 ran = self._step(side, command, places, env, self.timeouts.run, fast)
-                calls = read_log(places.log)
-            return Observation(side.name, str(places.tree), build, calls, ran, None, built)
+                seen.append(Observation(side.name, root, build, read_log(call_log(places)), ran, None, built))
+                if ran.timed_out:
+                    break
+            return seen
+
+    def record(self, side: Side, candidate: Candidate) -> dict[str, Any]:
+        """What the recorder (``world/recorder.py``) saw in one run; {} when the command cannot be recorded."""
+        command = parse_simple(candidate.recipe.for_side(side.name) or "")
+        if command is None:
+            return {}
+        with self._workspace.fresh() as places:
+            env = self._place(side, candidate, places, fast=True)
+            self._build(side, candidate, places, env, fast=True)
+            out = places.tmp / "record.json"
+            script = shutil.copy2(recorder.__file__, places.home / "recorder.py")
+            argv = recorder.command(command.argv, str(script), str(out), str(places.tree))
+            if argv is None:
+                return {}
+            run(
+                argv,
+                places.tree,
+                {**env, **command.env},
+                2 * self.timeouts.run,
+                writable=(places.root,),
+                limits=self._limits,
+            )
+            try:
+                return recorder.load(str(out))
+            except (OSError, ValueError):
+                return {}
+
+    def _place(self, side: Side, candidate: Candidate, places: QueryDirectory, fast: bool) -> dict[str, str]:
+        """Write the candidate; the environment for its processes."""
+        candidate.tree.write(places.tree)
+        site_of(places).mkdir(parents=True, exist_ok=True)
+        env = side.environment(places, fast=fast)
+        if not self.precompiled:
+            env.pop("REDUCE_SHIM_PCH", None)
+        return env
+
+    def _build(
+        self, side: Side, candidate: Candidate, places: QueryDirectory, env: Mapping[str, str], fast: bool
+    ) -> tuple[Step | None, bool]:
+        """The build step (None when there is none or it was reused) and whether it left something to load."""
+        if candidate.recipe.build is None:
+            return None, True
+        store = self._store(side, candidate) if fast else None
+        if store is not None and store.is_dir():
+            _copy_new(store / "tree", places.tree)
+            _copy_new(store / "site", site_of(places))
+            os.utime(store)
+            return None, True
+        build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
+        built = any(_extensions(places))
+        if (
+            build.exit_code == 0
+            and built
+            and store is not None
+            and not any(c.exit_code for c in read_log(call_log(places)))
+        ):
+            _keep(places, candidate, store)
+        return build, built
 
     def _step(
-        self, side: Side, command: str, places: Places, env: Mapping[str, str], timeout: float, fast: bool
+        self, side: Side, command: str, places: QueryDirectory, env: Mapping[str, str], timeout: float, fast: bool
     ) -> Step:
-        writable = (places.tree.parent, *side.writable)
+        writable = (places.root, *side.writable)
         simple = parse_simple(command) if fast else None
         if simple is not None and simple.argv:
             program, *rest = simple.argv
@@ -113,14 +171,14 @@ class Runner:
         return side.support / "builds" / state.hexdigest()[:32]
 
 
-def _extensions(places: Places) -> Iterator[Path]:
-    yield from places.site.rglob("*")
+def _extensions(places: QueryDirectory) -> Iterator[Path]:
+    yield from site_of(places).rglob("*")
     for path in places.tree.rglob("*.so"):
         if "temp." not in str(path.relative_to(places.tree)):
             yield path
 
 
-def _keep(places: Places, candidate: Candidate, store: Path) -> None:
+def _keep(places: QueryDirectory, candidate: Candidate, store: Path) -> None:
     """Store what the build added to the tree and to its site directory; the oldest builds go when there are many."""
     part = store.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
@@ -133,7 +191,7 @@ def _keep(places: Places, candidate: Candidate, store: Path) -> None:
             shutil.copy2(path, target)
     if "build/" in str(candidate.recipe.build) or "--build-lib" in str(candidate.recipe.build):
         shutil.copytree(places.tree / "build", part / "tree" / "build", dirs_exist_ok=True)
-    shutil.copytree(places.site, part / "site")
+    shutil.copytree(site_of(places), part / "site")
     os.replace(part, store)
     kept = sorted((p for p in store.parent.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
     for old in kept[:-KEPT_BUILDS]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reducer.frameworks import shims
 from reducer.oracle.observation import SideName
+from reducer.world.workspace import QueryDirectory
 
 # What a case may see of the user's environment. Everything else (tokens, keys, proxies with passwords) stays out.
 ALLOWED = re.compile(
@@ -42,21 +43,14 @@ site.addsitedir(os.environ["REDUCE_SITE"])
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """The directories of one query. ``tree`` holds the candidate; all are below one writable directory."""
+def call_log(places: QueryDirectory) -> Path:
+    """Where the compiler shims of a query record their calls."""
+    return places.tmp / "compiler-calls.jsonl"
 
-    tree: Path
-    home: Path
-    tmp: Path
 
-    @property
-    def log(self) -> Path:
-        return self.tmp / "compiler-calls.jsonl"
-
-    @property
-    def site(self) -> Path:
-        return self.home / "site"
+def site_of(places: QueryDirectory) -> Path:
+    """What a query's build installs, instead of the environment's site-packages."""
+    return places.home / "site"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +83,26 @@ class Side:
         """Directories of the run that a query may write to besides its own."""
         return (self.support / "objects", self.support / "pch")
 
-    def environment(self, places: Places, *, fast: bool) -> dict[str, str]:
+    def environment(self, places: QueryDirectory, *, fast: bool) -> dict[str, str]:
         """The whole environment of a process of the case.
 
         ``fast`` compiles at -O0 with precompiled headers and cached objects; without it builds are what a user runs.
         """
         kept = {k: v for k, v in os.environ.items() if ALLOWED.fullmatch(k)}
         system = os.environ.get("PATH", os.defpath)
-        paths = [self.support / "site", places.site, places.tree]
+        paths = [self.support / "site", site_of(places), places.tree]
         if (places.tree / "src").is_dir():
             paths.append(places.tree / "src")
         env = {
             **kept,
+            **places.environment(),
             "PATH": os.pathsep.join([str(self.support / "bin"), str(self.python.parent), system]),
-            "HOME": str(places.home),
-            "TMPDIR": str(places.tmp),
-            "XDG_CACHE_HOME": str(places.home / ".cache"),
-            "PADDLE_EXTENSION_DIR": str(places.home / "paddle_extensions"),
-            "TORCH_EXTENSIONS_DIR": str(places.home / "torch_extensions"),
-            "PIP_TARGET": str(places.site),
+            "PIP_TARGET": str(site_of(places)),
             "PIP_NO_INDEX": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "REDUCE_SITE": str(places.site),
+            "REDUCE_SITE": str(site_of(places)),
             "REDUCE_TREE": str(places.tree),
-            "REDUCE_SHIM_LOG": str(places.log),
+            "REDUCE_SHIM_LOG": str(call_log(places)),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
             "PYTHONUNBUFFERED": "1",

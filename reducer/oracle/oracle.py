@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -37,7 +37,7 @@ class Statistics:
     """What the oracle spent. ``seconds`` and ``queries`` are by tier; a cache hit is no query."""
 
     queries: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     verdicts: Counter[str] = field(default_factory=Counter)
     cache_hits: int = 0
     slow: int = 0  # queries that took more than a second

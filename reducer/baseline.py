@@ -1,0 +1,169 @@
+"""The baseline: does the case fail on Paddle, in which way, every time, and does it pass under PyTorch?"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reducer.errors import CaseError, Exit
+from reducer.frameworks.runner import Runner, Timeouts
+from reducer.frameworks.side import STAND_IN_USED, Side
+from reducer.oracle.candidate import Candidate
+from reducer.oracle.failure import Failure
+from reducer.oracle.observation import Observation, Step
+from reducer.oracle.signature import derive, describe, same
+from reducer.world.commands import parse_simple
+
+REAL_RUNS = 4
+QUICK_RUNS = 6  # more repeats when they are cheap: a case that fails half of the time shows itself in 999 of 1000
+FIRST_TIMEOUT = 60.0  # seconds for the very first run, when nothing is known: also the price of a case that hangs
+CONTROL_TIMEOUT = 900.0
+HEADROOM = 8.0  # times what the control took: below that a run is slow, above it hangs
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The case as it stood before reduction: narrowed to one failing test, with both sides' observations."""
+
+    candidate: Candidate
+    failure: Failure
+    paddle: Observation
+    control: Observation
+    timeouts: Timeouts
+
+
+def establish(
+    candidate: Candidate,
+    paddle: Side,
+    torch: Side,
+    runner: Runner,
+    say: Callable[[str], None],
+    timeout: float | None,
+) -> Baseline:
+    """Run the case on both sides. Raises CaseError: no failure, flaky, or a control that fails too."""
+    runner.timeouts = Timeouts(run=timeout or FIRST_TIMEOUT)
+    say("baseline: building and running on Paddle")
+    seen = runner.observe_runs(paddle, candidate, REAL_RUNS)
+    failures = [derive(observation) for observation in seen]
+    first = _steady(failures, candidate)
+    if (
+        candidate.recipe.run is not None
+        and _quick(seen)
+        and not any(f and f.signature.kind == "timeout" for f in failures)
+    ):
+        more = runner.observe_runs(paddle, candidate, QUICK_RUNS, fast=True)
+        failures += [derive(observation) for observation in more]
+        first = _steady(failures, candidate)
+    if first is None:
+        raise CaseError(
+            Exit.NO_FAILURE,
+            "the command does not fail on Paddle, so there is nothing to reduce.\n"
+            f"Command: {candidate.recipe.run or candidate.recipe.build} (passed all of {len(failures)} runs)\n"
+            "Check that the test switches the compat layer on (paddle.enable_compat()) and --paddle-python is right.",
+        )
+    say(f"Paddle: {describe(first.signature)}")
+    for other in first.also[:8]:
+        say(f"  also: {describe(other)}")
+    narrowed = _narrow(candidate, paddle, runner, first)
+    if narrowed is not None:
+        failure = derive(runner.observe(paddle, narrowed))
+        if failure is not None and same(first.signature, failure):
+            say(f"narrowed to: {narrowed.recipe.run}")
+            candidate, first = narrowed, failure
+    say("control: building and running under PyTorch")
+    if timeout is None:
+        runner.timeouts = Timeouts(run=CONTROL_TIMEOUT)
+    control = runner.observe(torch, candidate)
+    refused = derive(control)
+    if refused is not None:
+        raise CaseError(Exit.CONTROL_FAILS, _control_message(candidate, control, refused))
+    if first.signature.kind == "timeout" and timeout is None and control.run is not None:
+        wanted = HEADROOM * control.run.seconds
+        if wanted > FIRST_TIMEOUT:
+            say(f"Paddle was stopped after {FIRST_TIMEOUT:.0f} s, but PyTorch takes {control.run.seconds:.0f} s: again")
+            return establish(candidate, paddle, torch, runner, say, wanted)
+    say("PyTorch: passes")
+    return Baseline(candidate, first, seen[0], control, _timeouts(seen[0], control, timeout))
+
+
+def _steady(failures: list[Failure | None], candidate: Candidate) -> Failure | None:
+    """The failure that all runs share, or None when all pass. Raises CaseError (flaky) otherwise."""
+    failed = [failure for failure in failures if failure is not None]
+    if not failed:
+        return None
+    first = failed[0]
+    alike = sum(same(first.signature, failure) for failure in failed)
+    if alike == len(failures):
+        return first
+    kinds = {describe(failure.signature) for failure in failed}
+    raise CaseError(
+        Exit.FLAKY,
+        f"the case is flaky: {len(failed)} of {len(failures)} runs failed on Paddle"
+        f"{', in different ways' if len(kinds) > 1 else ''}.\n"
+        f"Command: {candidate.recipe.run or candidate.recipe.build}\n"
+        + "".join(f"  seen: {kind}\n" for kind in sorted(kinds))
+        + "Fix its randomness first (seed it, fix the order of its tests), so that every run fails the same way.",
+    )
+
+
+def _quick(seen: list[Observation]) -> bool:
+    return all(o.run is not None and not o.run.timed_out and o.run.seconds < 10.0 for o in seen)
+
+
+def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure) -> Candidate | None:
+    """The same case with only its first failing test, when the command is a pytest run of several."""
+    command = parse_simple(candidate.recipe.run or "")
+    if command is None or candidate.recipe.control_run is not None or "pytest" not in " ".join(command.argv[:3]):
+        return None
+    if failure.signature.stage not in ("import", "run"):
+        return None
+    record = runner.record(paddle, candidate)
+    failed = [node for node, test in record.get("tests", {}).items() if test["outcome"] == "failed"]
+    nodes = failed or [str(f["node"]) for f in record.get("failures", []) if f.get("node")]
+    if not nodes:
+        return None
+    files = {word for word in command.argv if word.split("::")[0].rstrip("/") in _places(candidate)}
+    kept = [word for word in command.argv if word not in files]
+    words = [*(f"{k}={v}" for k, v in command.env.items()), *kept, nodes[0]]
+    return replace(candidate, recipe=replace(candidate.recipe, run=shlex.join(words)))
+
+
+def _places(candidate: Candidate) -> set[str]:
+    """Files and folders of the tree, as a command names them."""
+    found = {"."}
+    for path in candidate.tree:
+        found.add(path)
+        parts = path.split("/")
+        found.update("/".join(parts[:i]) for i in range(1, len(parts)))
+    return found | {f"./{name}" for name in found}
+
+
+def _control_message(candidate: Candidate, control: Observation, refused: Failure) -> str:
+    steps = [step for step in (control.build, control.run) if step is not None]
+    text = "\n".join(step.output for step in steps)
+    used = STAND_IN_USED.search(text)
+    if used:
+        return (
+            f"the control cannot run: the case uses paddle.{used.group(1)}, Paddle's own API, which PyTorch lacks.\n"
+            "Give a command that does the same with PyTorch alone: --control-cmd CMD."
+        )
+    return (
+        f"the case fails under PyTorch too, so it is not a compat gap: {describe(refused.signature)}\n"
+        f"Control: {candidate.recipe.for_side('torch') or candidate.recipe.build}\n{_tail(steps)}"
+        "Mend the case so that it passes under PyTorch, or choose a test that does."
+    )
+
+
+def _tail(steps: list[Step]) -> str:
+    lines = [line for line in (steps[-1].output if steps else "").splitlines() if line.strip()]
+    return "".join(f"  | {line[:200]}\n" for line in lines[-6:])
+
+
+def _timeouts(paddle: Observation, control: Observation, timeout: float | None) -> Timeouts:
+    """Head-room over what the baseline took: reduced cases only get quicker, but the machine may get busier."""
+    builds = [o.build.seconds for o in (paddle, control) if o.build is not None]
+    runs = [o.run.seconds for o in (paddle, control) if o.run is not None and not o.run.timed_out]
+    return Timeouts(
+        max(120.0, HEADROOM * max(builds, default=0.0)), timeout or max(15.0, HEADROOM * max(runs, default=0.0))
+    )

@@ -1,0 +1,188 @@
+"""The commands. Thin: heavy imports happen inside them, so that ``reduce --help`` is quick."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reducer import __version__
+from reducer.errors import CaseError, Exit
+
+if TYPE_CHECKING:
+    from reducer.session import Outcome, Settings
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PaddlePython = Annotated[
+    Path | None, typer.Option(help="Interpreter that has Paddle. Default: the python that runs this tool, else python.")
+]
+TorchPython = Annotated[
+    Path | None, typer.Option(help="Interpreter that has PyTorch, for the control. Default: the Paddle interpreter.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the result.")]
+Out = Annotated[Path, typer.Option(help="Where the MRE is written.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Compile jobs of one build.")]
+Timeout = Annotated[str, typer.Option(help="Seconds a run may take, or 'auto': from the baseline.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"reduce {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def reduce(
+    context: typer.Context,
+    failing_cmd: Annotated[
+        str | None, typer.Option(help="The command that fails on Paddle and passes under PyTorch.")
+    ] = None,
+    repo: Annotated[Path, typer.Option(help="The library's checkout.")] = Path(),
+    build_cmd: Annotated[
+        str | None, typer.Option(help="How the library is built. Default: found by itself; '' for no build.")
+    ] = None,
+    paddle_python: PaddlePython = None,
+    torch_python: TorchPython = None,
+    control_cmd: Annotated[
+        str | None, typer.Option(help="Another command for the control, when the failing one needs Paddle's own API.")
+    ] = None,
+    match: Annotated[
+        str | None, typer.Option(help="Regular expression that the failure's output must match to be the same failure.")
+    ] = None,
+    timeout: Timeout = "auto",
+    jobs: Jobs = 2,
+    out: Out = Path("mre"),
+    json_output: Json = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Reduce a library that fails on Paddle's torch-compat layer to a minimal reproducible example.
+
+    Exit codes: 0 reduced and confirmed; 2 usage; 3 the command does not fail on Paddle; 4 the control fails too;
+    5 flaky; 6 environment not usable; 7 stopped early, best so far is written; 130 interrupted, best so far is written.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if failing_cmd is None:
+        _fail(
+            CaseError(
+                Exit.USAGE,
+                "No failing command. Give the test that fails on Paddle, for example:\n"
+                '  reduce --failing-cmd "pytest tests/test_x.py"\n'
+                "or try a shipped example: reduce demo. All options: reduce --help.",
+            ),
+            json_output,
+        )
+    assert failing_cmd is not None
+    from reducer.session import Settings
+
+    settings = Settings(
+        failing_cmd=failing_cmd,
+        repo=repo,
+        build_cmd=build_cmd,
+        paddle_python=paddle_python,
+        torch_python=torch_python,
+        control_cmd=control_cmd,
+        match=match,
+        timeout=_seconds(timeout, json_output),
+        jobs=jobs,
+        out=out,
+    )
+    _main_job(settings, json_output)
+
+
+@app.command()
+def demo(
+    name: Annotated[str, typer.Argument(help="Which shipped library; 'list' names them.")] = "cxx_build",
+    paddle_python: PaddlePython = None,
+    torch_python: TorchPython = None,
+    jobs: Jobs = 2,
+    out: Out = Path("mre"),
+    json_output: Json = False,
+) -> None:
+    """Run the main job on a library shipped with this tool."""
+    from reducer.demo import libraries, settings_for
+
+    known = libraries()
+    if name == "list":
+        for library in known.values():
+            print(f"{library.name:12} {library.description}")
+        return
+    if name not in known:
+        _fail(
+            CaseError(Exit.USAGE, f"No shipped library {name!r}. There are: {', '.join(known) or 'none'}."), json_output
+        )
+    _main_job(settings_for(known[name], paddle_python, torch_python, jobs, out), json_output)
+
+
+@app.command()
+def doctor(paddle_python: PaddlePython = None, torch_python: TorchPython = None, json_output: Json = False) -> None:
+    """Say what this machine has and lacks for the job, and how to get it. Exit code 6 when the job cannot run."""
+    from reducer.doctor import examine
+
+    findings = examine(paddle_python, torch_python)
+    if json_output:
+        print(json.dumps([finding.as_dict() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(f"{finding.mark:8} {finding.what}: {finding.seen}")
+            if finding.advice:
+                print(f"         -> {finding.advice}")
+    if any(finding.blocks for finding in findings):
+        raise typer.Exit(Exit.ENVIRONMENT)
+
+
+def _main_job(settings: Settings, json_output: bool) -> None:
+    from reducer.session import run
+
+    try:
+        outcome = run(settings)
+    except CaseError as error:
+        _fail(error, json_output)
+        return
+    _report(outcome, json_output)
+
+
+def _report(outcome: Outcome, json_output: bool) -> None:
+    if json_output:
+        print(json.dumps(outcome.as_dict(), indent=2, ensure_ascii=False))
+    else:
+        for line in outcome.summary:
+            print(line)
+        print(outcome.path)
+    raise typer.Exit(outcome.code)
+
+
+def _seconds(text: str, json_output: bool) -> float | None:
+    if text == "auto":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < 1e7:
+        _fail(CaseError(Exit.USAGE, f"--timeout {text}: give a number of seconds above 0, or 'auto'."), json_output)
+    return seconds
+
+
+def _fail(error: CaseError, json_output: bool) -> None:
+    if json_output:
+        print(json.dumps({"exit_code": int(error.code), "error": str(error)}, ensure_ascii=False))
+    else:
+        print(f"reduce: {error}", file=sys.stderr)
+    raise typer.Exit(error.code)
+
+
+def main() -> None:
+    """Entry point of the ``reduce`` command."""
+    app()

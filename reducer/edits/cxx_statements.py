@@ -339,3 +339,11 @@ class _Unwrapper:
 def _with_text(ops: tuple[Splice, ...], start: int, text: bytes) -> tuple[Splice, ...]:
     """``ops`` where the one that begins at ``start`` leaves ``text`` behind."""
     return tuple(Splice(o.path, o.start, o.end, text) if o.start == start else o for o in ops)
+
+
+def is_registration(view: Outline, function: Function) -> str:
+    """``ops`` for a ``TORCH_LIBRARY…``/``PYBIND11_MODULE`` block, ``module`` for a ``PyInit_…`` function, else ""."""
+    name = view.file.text(function.name)
+    if name.startswith(("TORCH_LIBRARY", "PYBIND11_")):
+        return "ops"
+    return "module" if name.startswith("PyInit_") else ""

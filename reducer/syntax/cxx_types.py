@@ -1,0 +1,70 @@
+"""The types of expressions and variables of one parsed source, by the bytes that they are written in."""
+
+from __future__ import annotations
+
+from ctypes import POINTER, byref, c_uint, c_void_p
+from functools import cache
+from typing import Any
+
+import clang.cindex as cindex
+
+from reducer.syntax.cxx import CxxUnit, kind_of
+
+TypesByPlace = dict[tuple[str, int, int], str]
+"""(path, start, end) in bytes → canonical type without const and reference. Variables stand at their name."""
+
+
+def types_of(unit: CxxUnit) -> TypesByPlace:
+    """The types that libclang found in the tree's own code, also inside macro arguments.
+
+    Implicit conversions are looked through; what stays dependent on a template parameter is left out, except where an
+    instantiation shows a type (the last one counts).
+    """
+    found: TypesByPlace = {}
+    for cursor, _ in unit.walk():
+        kind = kind_of(cursor)
+        if kind is None or kind == cindex.CursorKind.UNEXPOSED_EXPR:
+            continue
+        variable = kind in (cindex.CursorKind.VAR_DECL, cindex.CursorKind.PARM_DECL)
+        if not variable and not kind.is_expression():
+            continue
+        spelling = plain_spelling(cursor.type.get_canonical().spelling)
+        if not spelling or spelling.startswith("<") or "type-parameter-" in spelling:
+            continue
+        if variable:
+            place = _place(unit, cursor.location)
+            if place is not None and cursor.spelling:
+                found[(place[0], place[1], place[1] + len(cursor.spelling.encode()))] = spelling
+            continue
+        start, end = _place(unit, cursor.extent.start), _place(unit, cursor.extent.end)
+        if start is not None and end is not None and start[0] == end[0] and start[1] < end[1]:
+            found[(start[0], start[1], end[1])] = spelling
+    return found
+
+
+def plain_spelling(spelling: str) -> str:
+    """A type's spelling without its outer ``const`` and reference."""
+    spelling = spelling.rstrip("& ").strip()
+    if not spelling.endswith("*"):
+        spelling = spelling.removeprefix("const ").removesuffix(" const")
+    return spelling
+
+
+def _place(unit: CxxUnit, location: Any) -> tuple[str, int] | None:
+    """Like ``CxxUnit.place``, but a macro's argument counts where the argument is written."""
+    handle, line, column, offset = c_void_p(), c_uint(), c_uint(), c_uint()
+    _file_location()(location, byref(handle), byref(line), byref(column), byref(offset))
+    if not handle.value:
+        return None
+    file = cindex.File(cindex.c_object_p.from_buffer(handle))
+    path = unit.local(file.name)
+    return None if path is None or path not in unit.tree else (path, offset.value)
+
+
+@cache
+def _file_location() -> Any:
+    """``clang_getFileLocation``, which the binding leaves out."""
+    function = cindex.conf.lib.clang_getFileLocation
+    function.argtypes = [cindex.SourceLocation, POINTER(c_void_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)]
+    function.restype = None
+    return function

@@ -78,7 +78,7 @@ class _Graph:
         for number in range(len(self.elements)):
             self._link(number)
         for number, (alias, statement) in self._imports.items():
-            self._link_import(number, alias, statement)
+            self._link_import(self.elements[number], alias, statement)
 
     # -- elements -----------------------------------------------------------------------------------------------
 
@@ -202,6 +202,9 @@ class _Graph:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Attribute):
                 self._link_attribute(element, inner, owner)
+            elif isinstance(inner, ast.Import | ast.ImportFrom):  # a late import, or one inside a try
+                for alias in inner.names:
+                    self._link_import(element, alias, inner)
 
     def _link_attribute(self, element: _Element, node: ast.Attribute, owner: int | None) -> None:
         chain = dotted(node)
@@ -264,16 +267,16 @@ class _Graph:
         if depth > 8:
             return set()
         for number in self._bindings[path].get("*", ()):
-            _, statement = self._imports[number]
-            assert isinstance(statement, ast.ImportFrom)
+            _, statement = self._imports.get(number, (None, None))
+            if not isinstance(statement, ast.ImportFrom):
+                continue
             target = self._index.imported(path, statement.module, statement.level)
             behind = self._lookup(target, name, depth + 1) if target is not None else set()
             if behind:
                 return behind | {number}
         return set()
 
-    def _link_import(self, number: int, alias: ast.alias, statement: ast.Import | ast.ImportFrom) -> None:
-        element = self.elements[number]
+    def _link_import(self, element: _Element, alias: ast.alias, statement: ast.Import | ast.ImportFrom) -> None:
         path = element.module.path
         targets: list[str] = []
         if isinstance(statement, ast.Import):
@@ -290,8 +293,6 @@ class _Graph:
                     targets.append(below)
                 if alias.name == "*":
                     element.needs.update(self._entries.get(target, ()))
-            elif statement.level:
-                return
         for target in targets:
             for file in (target, *self._index.packages(target)):
                 if file in self._files:

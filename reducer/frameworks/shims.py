@@ -13,9 +13,8 @@ from reducer.oracle.observation import CompilerCall
 COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++", "x86_64-linux-gnu-gcc", "x86_64-linux-gnu-g++", "nvcc")
 
 
-def install(directory: Path, python: Path) -> None:
-    """Fill ``directory`` (to stand first on PATH) with the compiler shims and with ``python``, ``pytest``, ``pip`` of
-    the side's interpreter ``python``."""
+def install(directory: Path) -> None:
+    """Fill ``directory`` (to stand first on PATH) with a shim for each compiler that this machine has."""
     directory.mkdir(parents=True, exist_ok=True)
     shim = directory / "shim.py"
     shutil.copyfile(Path(__file__).with_name("shim.py"), shim)
@@ -24,8 +23,14 @@ def install(directory: Path, python: Path) -> None:
     for name in COMPILERS:
         if shutil.which(name):
             _executable(directory / name, f'#!/bin/sh\n{start} {name} "$@"\n')
+
+
+def install_interpreter(directory: Path, python: Path) -> None:
+    """Fill ``directory`` with ``python``, ``pytest`` and ``pip`` commands of the interpreter ``python``: its own folder
+    may lack some of these names."""
+    directory.mkdir(parents=True, exist_ok=True)
     own = shlex.quote(str(python))
-    for name in ("python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"):
+    for name in ("python", "python3"):
         _executable(directory / name, f'#!/bin/sh\nexec {own} "$@"\n')
     for name, module in (("pytest", "pytest"), ("py.test", "pytest"), ("pip", "pip"), ("pip3", "pip")):
         _executable(directory / name, f'#!/bin/sh\nexec {own} -m {module} "$@"\n')

@@ -68,7 +68,8 @@ class Side:
 
     def prepare(self) -> None:
         """Create the support files. Raises OSError."""
-        shims.install(self.support / "bin", self.python)
+        shims.install(self.support / "shims")
+        shims.install_interpreter(self.support / "bin", self.python)
         (self.support / "site").mkdir(parents=True, exist_ok=True)
         (self.support / "site" / "sitecustomize.py").write_text(SITE, encoding="utf-8")
         (self.support / "objects").mkdir(exist_ok=True)
@@ -83,20 +84,32 @@ class Side:
         """Directories of the run that a query may write to besides its own."""
         return (self.support / "objects", self.support / "pch")
 
+    @property
+    def _path(self) -> str:
+        """PATH with the side's interpreter first."""
+        system = os.environ.get("PATH", os.defpath)
+        return os.pathsep.join([str(self.support / "bin"), str(self.python.parent), system])
+
+    def reader_environment(self, places: QueryDirectory) -> dict[str, str]:
+        """What somebody has who runs the written commands: the interpreter on PATH, and nothing of this tool."""
+        kept = {k: v for k, v in os.environ.items() if ALLOWED.fullmatch(k)}
+        env = {**kept, **places.environment(), "PATH": self._path, "PYTHONDONTWRITEBYTECODE": "1"}
+        env.setdefault("LC_ALL", "C.UTF-8")
+        return env
+
     def environment(self, places: QueryDirectory, *, fast: bool) -> dict[str, str]:
         """The whole environment of a process of the case.
 
         ``fast`` compiles at -O0 with precompiled headers and cached objects; without it builds are what a user runs.
         """
         kept = {k: v for k, v in os.environ.items() if ALLOWED.fullmatch(k)}
-        system = os.environ.get("PATH", os.defpath)
         paths = [self.support / "site", site_of(places), places.tree]
         if (places.tree / "src").is_dir():
             paths.append(places.tree / "src")
         env = {
             **kept,
             **places.environment(),
-            "PATH": os.pathsep.join([str(self.support / "bin"), str(self.python.parent), system]),
+            "PATH": os.pathsep.join([str(self.support / "shims"), self._path]),
             "PIP_TARGET": str(site_of(places)),
             "PIP_NO_INDEX": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",

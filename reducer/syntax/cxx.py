@@ -88,8 +88,12 @@ class CxxUnit:
         """(path, byte offset) of a source location in the tree; a macro's expansion counts where it is written."""
         if location is None or location.file is None:
             return None
-        path = self.local(location.file.name)
-        return None if path is None or path not in self.tree else (path, location.offset)
+        return self.place_in(location.file.name, location.offset)
+
+    def place_in(self, name: str, offset: int) -> tuple[str, int] | None:
+        """The same for libclang's name of the file."""
+        path = self.local(name)
+        return None if path is None or path not in self.tree else (path, offset)
 
     def span(self, cursor: Cursor) -> Span | None:
         """The cursor's own extent, without the trailing ``;`` and leading comments."""

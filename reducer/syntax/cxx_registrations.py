@@ -101,6 +101,8 @@ def _calls(path: str, content: bytes, pieces: tuple[Chunk, ...], index: int) -> 
     if piece.kind == "variable" and b"RegisterOperators" not in text:
         return []
     namespace, key, is_op = _context(content, pieces, piece)
+    if piece.kind != "variable" and _of_class(content, pieces, piece):
+        is_op = False
     found: list[OpRegistration | Binding] = []
     tokens = code_tokens(text)
     for position, token in enumerate(tokens):
@@ -147,6 +149,12 @@ def _context(content: bytes, pieces: tuple[Chunk, ...], piece: Chunk) -> tuple[s
             return "", "", re.search(rb"\bLibrary\b", content[block.start : block.body[0]]) is not None
         parent = block.parent
     return "", "", False
+
+
+def _of_class(content: bytes, pieces: tuple[Chunk, ...], piece: Chunk) -> bool:
+    """True for a method given to a bound class: a link of ``m.class_<T>("T").def(...)``."""
+    whole = pieces[piece.parent] if piece.kind == "link" and piece.parent is not None else piece
+    return re.match(rb"[^\"]*\bclass_\s*<", content[whole.start : whole.end]) is not None
 
 
 def _opening(tokens: list[Token], position: int) -> int | None:

@@ -1,0 +1,437 @@
+"""The dependency graph of a tree's C++ declarations, and the slice that a failure needs.
+
+Elements are what ``reducer.syntax.cxx_chunks`` finds in all sources and headers, with the pieces of one thing
+(declaration, definition, out-of-line members) united. Edges come from names; where libclang resolved a name, from
+what it resolved it to. What libclang cannot resolve (dependent names, macros, inactive code, broken files) counts
+for everything of that name that the place can see: an edge too many only makes a slice larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from reducer.slicing.cxx_elements import MERGED_KINDS, FileMap, Groups, Node, Units, nodes_of, scope_key
+from reducer.slicing.cxx_references import Place, References, references
+from reducer.syntax.cxx import CxxParser, Span
+from reducer.syntax.cxx_chunks import Chunk, ChunkKind
+from reducer.syntax.cxx_registrations import Binding, OpRegistration, registrations_of
+from reducer.tree import SourceTree
+
+Root = tuple[str, int] | str
+"""Where a slice starts: (path, line from 1) of a failing place, or the name of an op (``ns::op``), a binding or a
+function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One declaration with all its pieces, or one registration line.
+
+    ``spans`` are the bytes that go with it (comments above included). ``parents`` are the containers of its pieces.
+    """
+
+    kind: ChunkKind
+    label: str
+    names: tuple[str, ...]
+    spans: tuple[Span, ...]
+    parents: frozenset[int]
+    registers: tuple[OpRegistration | Binding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CxxGraph:
+    """``requires[i]``: the elements that must stay when i stays. ``brings[i]``: what a *slice* keeps along with i
+    although no name refers to it: members that a class may use silently, specialisations, operators.
+    """
+
+    elements: tuple[Element, ...]
+    requires: tuple[frozenset[int], ...]
+    brings: tuple[frozenset[int], ...]
+    tree: SourceTree = field(repr=False)
+    _maps: dict[str, FileMap] = field(repr=False)
+    _element_of: tuple[int, ...] = field(repr=False)
+
+    def at(self, path: str, line: int) -> int | None:
+        """The innermost element on a line (counted from 1)."""
+        content = self.tree.get(path)
+        if content is None or path not in self._maps:
+            return None
+        lines = content.splitlines(keepends=True)
+        if not 1 <= line <= len(lines):
+            return None
+        start = sum(map(len, lines[: line - 1]))
+        text = lines[line - 1]
+        first = start + len(text) - len(text.lstrip())
+        last = start + len(text.rstrip())
+        best: int | None = None
+        for offset in {first, max(first, last - 1)}:
+            number = self._maps[path].at(offset, wide=True)
+            if number is not None and (best is None or self._element_of[number] > best):
+                best = self._element_of[number]
+        return best
+
+    def closure(self, start: Iterable[int], bring: bool = False) -> frozenset[int]:
+        """``start`` and all that it requires (and, with ``bring``, what that brings along)."""
+        seen: set[int] = set()
+        stack = list(start)
+        while stack:
+            current = stack.pop()
+            if current not in seen:
+                seen.add(current)
+                stack.extend(self.requires[current])
+                if bring:
+                    stack.extend(self.brings[current])
+        return frozenset(seen)
+
+    def registering(self, name: str) -> Iterator[int]:
+        """The elements that register or bind ``name`` (``ns::op``, ``op``, ``op.overload`` or a binding's name)."""
+        wanted = name.replace(".", "::").split("::")
+        for index, element in enumerate(self.elements):
+            for item in element.registers:
+                full = [item.namespace] if isinstance(item, OpRegistration) and item.namespace else []
+                parts = [*full, *item.name.split(".")]
+                bare = [*full, item.name.split(".")[0]]
+                if any(p[-len(wanted) :] == wanted or wanted[-len(p) :] == p for p in (parts, bare)):
+                    yield index
+                    break
+
+
+def dependency_graph(parser: CxxParser | None, tree: SourceTree, include_dirs: Sequence[str] = ()) -> CxxGraph:
+    """The graph of a tree. Without a parser names alone decide. ``include_dirs`` are paths in the tree."""
+    units = Units(tree, include_dirs)
+    nodes = nodes_of(tree, units.files)
+    found = references(parser, tree, units.sources) if parser is not None else References()
+    return _Builder(tree, units, nodes, found).graph()
+
+
+class _Builder:
+    def __init__(self, tree: SourceTree, units: Units, nodes: list[Node], found: References) -> None:
+        self.tree, self.units, self.nodes, self.found = tree, units, nodes, found
+        numbers: dict[str, list[int]] = {path: [] for path in units.files}
+        for number, node in enumerate(nodes):
+            numbers[node.path].append(number)
+        self.maps = {path: FileMap(nodes, some) for path, some in numbers.items()}
+        self.element_of = self.unite()
+        self.size = max(self.element_of, default=-1) + 1
+        self.requires: list[set[int]] = [set() for _ in range(self.size)]
+        self.brings: list[set[int]] = [set() for _ in range(self.size)]
+
+    def node_at(self, place: Place) -> int | None:
+        return self.maps[place[0]].at(place[1]) if place[0] in self.maps else None
+
+    def unite(self) -> list[int]:
+        """The element number of each node."""
+        groups = Groups(len(self.nodes))
+        known: set[int] = set()
+        for places in self.found.pieces.values():
+            some = sorted({n for p in places if (n := self.named_node(p)) is not None})
+            known.update(some)
+            for other in some[1:]:
+                groups.unite(some[0], other)
+        by_name: dict[tuple[object, ...], list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.chunk.kind in MERGED_KINDS and node.chunk.names and not node.chunk.specialised:
+                by_name.setdefault((node.chunk.kind == "function", scope_key(node)), []).append(number)
+        for some in by_name.values():
+            if all(n in known for n in some) or all(self.nodes[n].chunk.defines for n in some):
+                continue
+            first = next((n for n in some if self.nodes[n].chunk.defines), some[0])
+            for other in some:
+                if other not in known or first not in known:
+                    groups.unite(first, other)
+        leaders = sorted({groups.find(n) for n in range(len(self.nodes))})
+        rank = {leader: index for index, leader in enumerate(leaders)}
+        return [rank[groups.find(n)] for n in range(len(self.nodes))]
+
+    def named_node(self, place: Place) -> int | None:
+        """The node that declares the name written at a place, rather than one that merely surrounds it."""
+        number = self.node_at(place)
+        if number is None:
+            return None
+        chunk = self.nodes[number].chunk
+        operator = chunk.names[:1] == ("operator",) and place[1] in chunk.name_offsets
+        named = operator or any(place[1] in (o, o - 1) for o in chunk.name_offsets)
+        return number if named and chunk.kind in MERGED_KINDS and not chunk.specialised else None
+
+    def graph(self) -> CxxGraph:
+        registered = self.registrations()
+        self.containers()
+        self.names()
+        self.resolved()
+        self.using()
+        self.operators(registered)
+        self.silent()
+        self.tangled()
+        for index in range(self.size):
+            self.requires[index].discard(index)
+            self.brings[index].discard(index)
+        return CxxGraph(
+            tuple(self.elements(registered)),
+            tuple(map(frozenset, self.requires)),
+            tuple(map(frozenset, self.brings)),
+            self.tree,
+            self.maps,
+            tuple(self.element_of),
+        )
+
+    def require(self, node: int, target: int) -> None:
+        self.requires[self.element_of[node]].add(self.element_of[target])
+
+    def bring(self, node: int, target: int) -> None:
+        self.brings[self.element_of[node]].add(self.element_of[target])
+
+    def registrations(self) -> dict[int, list[OpRegistration | Binding]]:
+        """By node."""
+        found: dict[int, list[OpRegistration | Binding]] = {}
+        first: dict[str, int] = {}
+        for number, node in enumerate(self.nodes):
+            first.setdefault(node.path, number)
+        for path, base in first.items():
+            for item in registrations_of(path, self.tree[path]):
+                found.setdefault(base + item.chunk, []).append(item)
+        return found
+
+    def containers(self) -> None:
+        for number, node in enumerate(self.nodes):
+            if node.parent is not None:
+                self.require(number, node.parent)
+
+    def names(self) -> None:
+        """Edges from words that libclang did not resolve, and from all uses of macros."""
+        table: dict[str, list[int]] = {}
+        macros: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.chunk.kind == "macro":
+                macros.setdefault(node.chunk.names[0], []).append(number)
+            elif node.chunk.kind not in ("using", "other") and not (node.chunk.specialised and node.chunk.defines):
+                for name in node.chunk.names:
+                    table.setdefault(name, []).append(number)
+        for number, node in enumerate(self.nodes):
+            declared = set(node.chunk.name_offsets) if not node.chunk.specialised else set()
+            for word, offset, before in node.own:
+                if offset in declared:
+                    continue
+                for target in macros.get(word, ()):
+                    if self.units.visible(node.path, self.nodes[target].path):
+                        self.require(number, target)
+                if (node.path, offset) in self.found.words:
+                    continue
+                for target in table.get(word, ()):
+                    if self.may_mean(node, before, target):
+                        self.require(number, target)
+
+    def may_mean(self, node: Node, before: bytes, target: int) -> bool:
+        other = self.nodes[target]
+        if not self.units.visible(node.path, other.path):
+            return False
+        parent = other.parent
+        if parent is not None and self.nodes[parent].chunk.kind in ("module", "registration", "function"):
+            return node.parent == parent or self.inside(node, parent)
+        member = parent is not None and self.nodes[parent].chunk.kind == "class"
+        if before in (b".", b"->", b"->*"):
+            return member
+        if not member or before == b"::":
+            return True
+        return bool(set(node.chunk.scope) & {other.chunk.scope[-1]} if other.chunk.scope else False) or self.in_class(
+            node
+        )
+
+    def inside(self, node: Node, container: int) -> bool:
+        parent = node.parent
+        while parent is not None and parent != container:
+            parent = self.nodes[parent].parent
+        return parent == container
+
+    def in_class(self, node: Node) -> bool:
+        return node.parent is not None and self.nodes[node.parent].chunk.kind == "class"
+
+    def resolved(self) -> None:
+        for place, targets in self.found.words.items():
+            self.link(place, targets)
+        for place, target in self.found.implicit:
+            self.link(place, (target,))
+        for method, overridden in self.found.overrides:
+            own, base = self.node_at(method), self.node_at(overridden)
+            if own is not None and base is not None:
+                self.require(own, base)
+                parent = self.nodes[own].parent
+                if parent is not None:
+                    self.bring(parent, own)
+
+    def link(self, place: Place, targets: Iterable[Place]) -> None:
+        number = self.node_at(place)
+        for target in targets if number is not None else ():
+            other = self.node_at(target)
+            if other is not None and number is not None:
+                self.require(number, other)
+
+    def using(self) -> None:
+        """libclang looks through using-declarations and directives: the code behind them needs them by name."""
+        for number, node in enumerate(self.nodes):
+            if node.chunk.kind == "using":
+                for user, other in enumerate(self.nodes):
+                    if self.units.visible(other.path, node.path) and any(
+                        word in node.chunk.names and before not in (b".", b"->") for word, _, before in other.own
+                    ):
+                        self.require(user, number)
+            elif node.chunk.kind == "using-namespace":
+                for user, other in enumerate(self.nodes):
+                    if self.reads(other, node) and other.chunk.kind not in (
+                        "namespace",
+                        "linkage",
+                        "macro",
+                        "using-namespace",
+                    ):
+                        self.require(user, number)
+
+    def reads(self, node: Node, directive: Node) -> bool:
+        """True when a using-directive in force at its place is in force at ``node`` too."""
+        if node.path == directive.path:
+            within = directive.parent is None or self.inside(node, directive.parent)
+            return within and node.chunk.start > directive.chunk.start
+        return directive.path in self.units.closure(node.path)
+
+    def operators(self, registered: dict[int, list[OpRegistration | Binding]]) -> None:
+        """An ``impl`` needs the ``def`` of its op."""
+        definitions: dict[tuple[str, str], list[int]] = {}
+        for number, items in registered.items():
+            for item in items:
+                if isinstance(item, OpRegistration) and not item.implements:
+                    definitions.setdefault((item.namespace, item.name), []).append(number)
+        for number, items in registered.items():
+            for item in items:
+                if isinstance(item, OpRegistration) and item.implements:
+                    for target in definitions.get((item.namespace, item.name), ()):
+                        self.require(number, target)
+                        self.bring(target, number)
+
+    def silent(self) -> None:
+        """What a class, template or type uses without a name: for slices."""
+        foreign = {self.node_at(place) for place in self.found.foreign_bases}
+        primaries: dict[tuple[str, ...], list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if not node.chunk.specialised and node.chunk.names:
+                primaries.setdefault((*node.chunk.scope, node.chunk.names[0]), []).append(number)
+        for number, node in enumerate(self.nodes):
+            chunk = node.chunk
+            parent = node.parent
+            if parent is not None and self.nodes[parent].chunk.kind == "class":
+                if (
+                    parent in foreign
+                    or self.has_unparsed_base(parent)
+                    or _silent_member(chunk, self.nodes[parent].chunk)
+                ):
+                    self.bring(parent, number)
+            elif chunk.specialised and chunk.names:
+                for target in primaries.get((*chunk.scope, chunk.names[0]), ()):
+                    self.bring(target, number)
+                    self.require(number, target)
+            if chunk.names == ("operator",) or chunk.specialised:
+                for target in self.requires[self.element_of[number]]:
+                    if self.class_element(target):
+                        self.brings[target].add(self.element_of[number])
+
+    def has_unparsed_base(self, number: int) -> bool:
+        """True for a class with bases in a file that libclang did not read."""
+        node = self.nodes[number]
+        body = node.chunk.body
+        head = self.tree[node.path][node.chunk.start : body[0]] if body else b""
+        return node.path not in self.found.parsed and b":" in head.replace(b"::", b"")
+
+    def class_element(self, element: int) -> bool:
+        if not hasattr(self, "_classes"):
+            self._classes = {self.element_of[n] for n, node in enumerate(self.nodes) if node.chunk.kind == "class"}
+        return element in self._classes
+
+    def tangled(self) -> None:
+        """A cut that had to grow over an #if takes others with it: those need it."""
+        for number, node in enumerate(self.nodes):
+            content, wide, chunk = self.tree[node.path], node.span, node.chunk
+            if b"#" not in content[wide.start : chunk.start] + content[chunk.end : wide.end]:
+                continue
+            for other_number, other in enumerate(self.nodes):
+                apart = other.path != wide.path or other.chunk.end <= wide.start or other.chunk.start >= wide.end
+                around = other.chunk.start <= wide.start and wide.end <= other.chunk.end
+                if not apart and not around:
+                    self.require(other_number, number)
+
+    def elements(self, registered: dict[int, list[OpRegistration | Binding]]) -> Iterator[Element]:
+        pieces: list[list[int]] = [[] for _ in range(self.size)]
+        for number, element in enumerate(self.element_of):
+            pieces[element].append(number)
+        for some in pieces:
+            main = max(some, key=lambda n: (self.nodes[n].chunk.defines, -n))
+            chunk = self.nodes[main].chunk
+            parents = {self.element_of[p] for n in some if (p := self.nodes[n].parent) is not None}
+            items = tuple(item for n in some for item in registered.get(n, ()))
+            spans = tuple(sorted({self.nodes[n].span for n in some}))
+            yield Element(
+                chunk.kind, _label(self.nodes[main], self.tree), chunk.names, spans, frozenset(parents), items
+            )
+
+
+def _silent_member(chunk: Chunk, owner: Chunk) -> bool:
+    """Fields, constructors, destructors, operators and unnamed members: used without being named."""
+    if chunk.kind == "variable" or not chunk.names:
+        return True
+    return chunk.names[0] in owner.names[:1] or chunk.names[0] == "operator" or chunk.names[0].startswith("~")
+
+
+def _label(node: Node, tree: SourceTree) -> str:
+    chunk = node.chunk
+    if chunk.names:
+        return f"{chunk.kind} {'::'.join([s for s in chunk.scope if s] + [', '.join(chunk.names)])}"
+    text = tree[node.path][chunk.start : chunk.end].decode("utf-8", "replace")
+    return f"{chunk.kind} {' '.join(text.split())[:60]}"
+
+
+def cxx_slice(graph: CxxGraph, roots: Iterable[Root]) -> frozenset[int]:
+    """The elements to keep: what the roots name, all that it needs, its own registrations, and what makes the
+    extension importable. Empty when no root is in the tree.
+    """
+    starts: set[int] = set()
+    for root in roots:
+        starts.update(_start(graph, root))
+    if not starts:
+        return frozenset()
+    named = {name for s in starts for name in graph.elements[s].names}
+    for index, element in enumerate(graph.elements):
+        if any(f is not None and f.split("::")[-1] in named for f in _functions(element)):
+            starts.add(index)
+    keep = graph.closure(starts, bring=True)
+    starts |= {i for i, element in enumerate(graph.elements) if element.kind == "module"}
+    return graph.closure(keep | starts | _callers(graph, keep), bring=True)
+
+
+def _functions(element: Element) -> list[str | None]:
+    return [item.function for item in element.registers]
+
+
+def _start(graph: CxxGraph, root: Root) -> list[int]:
+    if not isinstance(root, str):
+        found = graph.at(*root)
+        return [] if found is None else [found]
+    registering = list(graph.registering(root))
+    if registering:
+        return registering
+    last = root.split("::")[-1]
+    return [i for i, e in enumerate(graph.elements) if last in e.names and e.kind not in ("statement", "namespace")]
+
+
+def _callers(graph: CxxGraph, keep: frozenset[int]) -> set[int]:
+    """The lines in module blocks that call a kept function which itself registers things (``init_ops(m);``)."""
+    found: set[int] = set()
+    blocks = {p for i in keep if graph.elements[i].registers for p in graph.elements[i].parents}
+    functions = {p for p in blocks if graph.elements[p].kind == "function"}
+    while True:
+        more = {
+            i
+            for i, element in enumerate(graph.elements)
+            if element.kind in ("statement", "link")
+            and graph.requires[i] & functions
+            and not functions & element.parents
+        } - found
+        if not more:
+            return found
+        found |= more
+        functions |= {p for i in more for p in graph.elements[i].parents if graph.elements[p].kind == "function"}

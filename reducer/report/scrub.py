@@ -121,7 +121,7 @@ def _without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CCACHE = re.compile(r"^.*UserWarning: No ccache found\..*\n(?:[ \t]+warnings\.warn\(.*\n?)?", re.MULTILINE)
-_PROGRESS = re.compile(r"^\s*(?:.*\b\d{1,3}%\s*\|.*\||[━█▏-▉╸]{3,}.*|[|/\\-])\s*$")
+_PROGRESS = re.compile(r"^\s*(?:.*\b\d{1,3}%\s*\|.*\||[━█▉-▏╸]{3,}.*|[|/\\-])\s*$")
 
 
 def trim_log(text: str) -> str:

@@ -1,0 +1,105 @@
+"""Preprocessor lines: includes, pragmas, unused macros, conditionals; and ``using namespace``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from reducer.edits.edit import Edit, Splice, cut
+from reducer.edits.passes import Proposal, proposal
+from reducer.syntax.cxx import is_cxx
+from reducer.syntax.cxx_chunks import chunks
+from reducer.syntax.cxx_text import Token, code_tokens, directive_name, whole_lines
+from reducer.tree import SourceTree
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_OPENING = (b"if", b"ifdef", b"ifndef")
+_BRANCH = (b"else", b"elif", b"elifdef", b"elifndef")
+
+
+class CxxIncludes:
+    """Cuts one ``#include``, ``#pragma``, ``#error``, ``using namespace`` or unused ``#define`` each."""
+
+    name = "C++ includes"
+
+    def propose(self, tree: SourceTree) -> Proposal:
+        files = [path for path in tree if is_cxx(path)]
+        uses: Counter[bytes] = Counter()
+        for path in files:
+            uses.update(_WORD.findall(tree[path]))
+        edits: list[Edit] = []
+        for path in files:
+            content = tree[path]
+            for token in code_tokens(content):
+                if token.kind == "directive" and _goes(token, uses):
+                    label = " ".join(token.text.decode("utf-8", "replace").split())[:60]
+                    edits.append(cut(path, *whole_lines(content, token.start, token.end), label))
+            for chunk in chunks(content):
+                if chunk.kind == "using-namespace":
+                    label = content[chunk.start : chunk.end].decode("utf-8", "replace")
+                    edits.append(cut(path, *whole_lines(content, chunk.start, chunk.end), label))
+        return proposal(edits, "list")
+
+
+def _goes(token: Token, uses: Counter[bytes]) -> bool:
+    name = directive_name(token.text)
+    if name in (b"define", b"undef"):
+        words = _WORD.findall(token.text)
+        return len(words) > 1 and uses[words[1]] == 1
+    return name not in (*_OPENING, *_BRANCH, b"endif")
+
+
+@dataclass(slots=True)
+class Conditional:
+    """``#if ... #endif``: the ranges of its directive lines, first to last."""
+
+    lines: list[Token] = field(default_factory=list)
+
+
+def conditionals(content: bytes) -> list[Conditional]:
+    """The complete conditionals of a file, outer ones first."""
+    found: list[Conditional] = []
+    stack: list[Conditional] = []
+    for token in code_tokens(content):
+        if token.kind != "directive":
+            continue
+        name = directive_name(token.text)
+        if name in _OPENING:
+            stack.append(Conditional([token]))
+            found.append(stack[-1])
+        elif name in _BRANCH and stack:
+            stack[-1].lines.append(token)
+        elif name == b"endif" and stack:
+            stack.pop().lines.append(token)
+    return [c for c in found if directive_name(c.lines[-1].text) == b"endif"]
+
+
+class CxxConditionals:
+    """Resolves ``#if ... #endif``: cut it whole, or leave one branch as plain code."""
+
+    name = "C++ conditionals"
+
+    def propose(self, tree: SourceTree) -> Proposal:
+        edits: list[Edit] = []
+        for path in tree:
+            if not is_cxx(path):
+                continue
+            content = tree[path]
+            for item in conditionals(content):
+                label = item.lines[0].text.decode("utf-8", "replace")
+                start, end = whole_lines(content, item.lines[0].start, item.lines[-1].end)
+                edits.append(cut(path, start, end, f"{label}, whole"))
+                for kept in range(len(item.lines) - 1):
+                    edits.append(_one_branch(path, content, item, kept, label))
+        return proposal(edits, "sweep")
+
+
+def _one_branch(path: str, content: bytes, item: Conditional, kept: int, label: str) -> Edit:
+    """Cut everything but the code behind directive line ``kept``."""
+    first = whole_lines(content, item.lines[0].start, item.lines[0].end)[0]
+    start = whole_lines(content, item.lines[kept].start, item.lines[kept].end)[1]
+    end = whole_lines(content, item.lines[kept + 1].start, item.lines[kept + 1].end)[0]
+    last = whole_lines(content, item.lines[-1].start, item.lines[-1].end)[1]
+    weight = max(1, start - first + last - end)
+    return Edit((Splice(path, first, start), Splice(path, end, last)), f"{label}, branch {kept + 1}", weight)

@@ -64,7 +64,7 @@ class _Alternatives:
             return True
         if isinstance(parent, ast.AnnAssign) and node is parent.annotation:
             return True
-        if isinstance(parent, ast.arg) or isinstance(parent, ast.pattern):
+        if isinstance(parent, ast.arg | ast.pattern):
             return True
         return isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and node is parent.returns
 
@@ -98,9 +98,7 @@ class _Alternatives:
             yield node.operand
         elif isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
-        elif isinstance(node, ast.Subscript | ast.Await):
-            yield node.value
-        elif isinstance(node, ast.Attribute) and not self._is_module(node.value):
+        elif isinstance(node, ast.Subscript | ast.Await | ast.Attribute) and not self._is_module(node.value):
             yield node.value
 
     def _is_module(self, node: ast.expr) -> bool:
@@ -112,7 +110,7 @@ class _Alternatives:
         start, end = module.span(node)
         low, high = module.span(part)
         opening, closing = (b"", b"")
-        if _loose(part) and not isinstance(module.parents.get(node), ast.Expr | ast.Assign | ast.Return):
+        if loose(part) and not isinstance(module.parents.get(node), ast.Expr | ast.Assign | ast.Return):
             opening, closing = b"(", b")"
         splices = [Splice(module.path, start, low, opening), Splice(module.path, high, end, closing)]
         if (low, high) == (start, end):
@@ -207,7 +205,7 @@ def _smaller_constant(node: ast.Constant) -> Iterator[str]:
         yield 'b""'
 
 
-def _loose(node: ast.expr) -> bool:
+def loose(node: ast.expr) -> bool:
     """True for an expression that may need parentheses in another place."""
     return not isinstance(
         node,

@@ -1,0 +1,196 @@
+"""Inline variables: a value into its only use, a plain value or an alias into all of its uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from reducer.edits.edit import Edit, Op, Splice
+from reducer.edits.passes import Proposal, nothing, proposal
+from reducer.edits.py_expressions import loose
+from reducer.edits.py_signatures import is_plain
+from reducer.syntax.python import FUNCTIONS, PyModule, all_blocks, pinned_nodes, python_modules
+from reducer.syntax.python_names import bound_names, dotted, local_names
+from reducer.tree import SourceTree
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LATER = (*FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LONGEST_COPY = 30  # a plain value is copied to several uses only when it is at most this long
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """``name = value`` and the uses that this assignment alone reaches."""
+
+    statement: ast.stmt
+    cut: tuple[int, int]
+    name: str
+    value: ast.expr
+    uses: tuple[ast.Name, ...]
+
+
+class PyInline:
+    """All variables that can be inlined at once in each file, then one by one; assignments that nothing reads become
+    plain expressions; tuple assignments become single ones."""
+
+    name = "py_inline"
+
+    def propose(self, tree: SourceTree) -> Proposal:
+        edits: list[Edit] = []
+        for module in python_modules(tree):
+            found = list(_variables(module))
+            used = [v for v in found if v.uses]
+            if len(used) > 1:
+                edits.append(_all_at_once(module, used))
+            edits += [_one(module, v) for v in used]
+            edits += [_without_target(module, v) for v in found if not v.uses]
+            edits += _tuple_assignments(module)
+        return proposal(edits, "sweep") if edits else nothing()
+
+
+def _variables(module: PyModule) -> Iterator[_Variable]:
+    fixed = pinned_nodes(module)
+    reachable = set(module.expressions)
+    for owner, block in all_blocks(module.tree):
+        if isinstance(owner, ast.ClassDef):
+            continue
+        for position, statement in enumerate(block):
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target, value = statement.targets[0], statement.value
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                target, value = statement.target, statement.value
+            else:
+                continue
+            if not isinstance(target, ast.Name) or statement in fixed or target.id.startswith("__"):
+                continue
+            uses = _reached(module, owner, block, position, target.id, value)
+            if uses is None or any(u not in reachable for u in uses):
+                continue
+            before = block[position - 1] if position else None
+            after = block[position + 1] if position + 1 < len(block) else None
+            span = module.statement_span(statement, before, after)
+            if not isinstance(owner, ast.Module) and len(block) == 1:
+                continue
+            yield _Variable(statement, span, target.id, value, tuple(uses))
+
+
+def _reached(
+    module: PyModule, owner: ast.AST, block: list[ast.stmt], position: int, name: str, value: ast.expr
+) -> list[ast.Name] | None:
+    """The uses that read this assignment and no other one; None when it cannot be inlined (soundly enough)."""
+    scope = owner
+    while not isinstance(scope, ast.Module | FUNCTIONS | ast.ClassDef):
+        scope = module.parents[scope]
+    if isinstance(scope, ast.ClassDef):
+        return None
+    uses: list[ast.Name] = []
+    closed = False
+    for statement in block[position + 1 :]:
+        found = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+        if isinstance(statement, FUNCTIONS) and name in local_names(statement):
+            continue
+        uses += [n for n in found if isinstance(n.ctx, ast.Load)]
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            if statement.target.id == name:
+                return None
+        elif name in bound_names(statement):
+            plain = isinstance(statement, ast.Assign) and all(isinstance(t, ast.Name) for t in statement.targets)
+            if not plain:
+                return None
+            closed = True
+            break
+        elif any(not isinstance(n.ctx, ast.Load) for n in found):
+            return None
+    mine = set(uses)
+    outside = [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Name) and n.id == name and n not in mine and n.lineno > block[position].lineno
+    ]
+    if not closed and (outside or any(name in n.names for n in ast.walk(module.tree) if isinstance(n, ast.Global))):
+        return None
+    late = [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Name) and n.id == name and n not in mine and _is_late(module, n, scope)
+    ]
+    copied = is_plain(value) or dotted(value) is not None
+    if late:
+        return None
+    if len(uses) > 1 and not (copied and module.end(value) - module.start(value) <= _LONGEST_COPY):
+        return None
+    if not copied and any(_is_late(module, u, owner) for u in uses):
+        return None
+    return uses
+
+
+def _is_late(module: PyModule, use: ast.AST, scope: ast.AST) -> bool:
+    """The use runs in another turn or call than the assignment does."""
+    for above in module.enclosing(use):
+        if above is scope:
+            return False
+        if isinstance(above, (*_LATER, *_LOOPS)):
+            return True
+    return False
+
+
+def _text(module: PyModule, value: ast.expr, values: Mapping[ast.AST, ast.expr]) -> bytes:
+    """The value's source with the uses in ``values`` replaced, in parentheses where it may need them."""
+    start, end = module.span(value)
+    inner = sorted((module.span(n), v) for n, v in values.items() if start <= module.start(n) < end)
+    pieces = []
+    for (low, high), replacement in inner:
+        pieces += [module.source[start:low], _text(module, replacement, values)]
+        start = high
+    body = b"".join([*pieces, module.source[start:end]])
+    if loose(value) or b"\n" in body:
+        return b"(" + body + b")"
+    return body
+
+
+def _all_at_once(module: PyModule, variables: list[_Variable]) -> Edit:
+    values: dict[ast.AST, ast.expr] = {use: v.value for v in variables for use in v.uses}
+    spans = [module.span(v.statement) for v in variables]
+    ops: list[Op] = [Splice(module.path, *v.cut) for v in variables]
+    for use, value in values.items():
+        start, end = module.span(use)
+        if not any(low <= start and end <= high for low, high in spans):
+            ops.append(Splice(module.path, start, end, _text(module, value, values)))
+    return Edit(tuple(ops), f"inline {len(variables)} variables", sum(v.cut[1] - v.cut[0] for v in variables))
+
+
+def _one(module: PyModule, variable: _Variable) -> Edit:
+    text = _text(module, variable.value, {})
+    ops: list[Op] = [Splice(module.path, *variable.cut)]
+    ops += [Splice(module.path, *module.span(use), text) for use in variable.uses]
+    return Edit(tuple(ops), f"inline {variable.name}", variable.cut[1] - variable.cut[0])
+
+
+def _without_target(module: PyModule, variable: _Variable) -> Edit:
+    start, value = module.start(variable.statement), module.start(variable.value)
+    opening = module.token_before(value)
+    while opening is not None and opening.text == "(" and opening.start > start:
+        value = opening.start
+        opening = module.token_before(value)
+    return Edit((Splice(module.path, start, value),), f"unused {variable.name}", value - start)
+
+
+def _tuple_assignments(module: PyModule) -> Iterator[Edit]:
+    """``a, b = x, y`` becomes two statements."""
+    fixed = pinned_nodes(module)
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or node in fixed:
+            continue
+        target, value = node.targets[0], node.value
+        if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+            continue
+        starred = any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts))
+        if starred or len(target.elts) != len(value.elts):
+            continue
+        lines = [f"{ast.unparse(t)} = {ast.unparse(v)}" for t, v in zip(target.elts, value.elts, strict=True)]
+        indent = module.indent(node).decode(module.encoding)
+        if module.line_start(module.start(node)) + len(module.indent(node)) != module.start(node):
+            continue
+        text = module.encode(f"\n{indent}".join(lines))
+        yield Edit((Splice(module.path, *module.span(node), text),), f"split {module.code(target)}", 1)

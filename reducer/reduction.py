@@ -22,8 +22,7 @@ ROUNDS = 12  # of all passes; a fixpoint comes far earlier, this only bounds a c
 class Reduction:
     """Owns the best candidate so far; every change of it was accepted by the oracle.
 
-    ``on_best`` is told of every accepted candidate (to keep it on disk), ``say`` prints one line of progress.
-    Raises Stopped (from ``reducer.search``) when the budget is spent; ``best`` stays valid.
+    ``say`` prints one line of progress. Raises Stopped when the budget is spent; ``best`` stays valid.
     """
 
     def __init__(
@@ -31,7 +30,6 @@ class Reduction:
         start: Candidate,
         oracle: Oracle,
         say: Callable[[str], None],
-        on_best: Callable[[Candidate], None],
         budget: Budget,
     ) -> None:
         self.best = start
@@ -39,7 +37,6 @@ class Reduction:
         self.oracle = oracle
         self.real_only = False
         self._say = say
-        self._on_best = on_best
         self._budget = budget
 
     def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
@@ -55,7 +52,7 @@ class Reduction:
             return True
         if not self.judge(candidate, real=real).accepted:
             return False
-        self._take(candidate)
+        self.best = candidate
         if real:
             self.confirmed = candidate
         self._progress(label)
@@ -90,7 +87,7 @@ class Reduction:
         def accepted(keep: frozenset[int]) -> None:
             changed = candidate(keep)
             if changed is not None:
-                self._take(changed)
+                self.best = changed
 
         drive(_plan(offer, lambda removed: candidate(everything - removed) is not None), ask, accepted, self._budget)
         if self.best.tree == base.tree:
@@ -127,12 +124,7 @@ class Reduction:
             self._say("the real command disagrees with the quick runs: going on with real ones only")
         self.oracle.forget_cheap()
         self.best = self.confirmed
-        self._on_best(self.best)
         return False
-
-    def _take(self, candidate: Candidate) -> None:
-        self.best = candidate
-        self._on_best(candidate)
 
     def _progress(self, label: str) -> None:
         size = measure(self.best.tree)

@@ -1,0 +1,58 @@
+"""Free checks: what a candidate's text alone can rule out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import lru_cache
+
+from reducer.oracle.candidate import Candidate
+from reducer.tree import SourceTree
+
+
+def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
+    """The checks of a case that starts from ``tree``."""
+    broken = {path for path in tree if path.endswith(".py") and _imports(tree[path]) is None}
+    local = _top_level(tree)
+
+    def parses(candidate: Candidate) -> bool:
+        """No Python file is broken that was whole at the start."""
+        files = candidate.tree.items()
+        return all(p in broken or _imports(content) is not None for p, content in files if p.endswith(".py"))
+
+    def self_contained(candidate: Candidate) -> bool:
+        """Nothing imports a module of the library that is gone: an installed copy of the library would be found in its
+        place, and the candidate would no longer be what is run."""
+        gone = local - _top_level(candidate.tree)
+        if not gone or candidate.recipe.build is not None:
+            return True
+        files = candidate.tree.items()
+        return not any(gone & (_imports(content) or frozenset()) for p, content in files if p.endswith(".py"))
+
+    return (parses, self_contained)
+
+
+def _top_level(tree: SourceTree) -> frozenset[str]:
+    """Names of the modules and packages that can be imported from the root of the tree or from ``src``."""
+    names: set[str] = set()
+    for path in tree:
+        parts = path.removeprefix("src/").split("/")
+        if path.endswith(".py"):
+            names.add(parts[0].removesuffix(".py"))
+    return frozenset(names - {"setup", "conftest", "repro"})
+
+
+@lru_cache(maxsize=4096)
+def _imports(content: bytes) -> frozenset[str] | None:
+    """First parts of the modules that top-level statements import absolutely; None when the text does not parse."""
+    try:
+        module = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return None
+    found: set[str] = set()
+    for node in module.body:
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return frozenset(found)

@@ -1,0 +1,157 @@
+"""The route of C++ code: a slice into one source, then declarations, statements, expressions and includes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
+from reducer.edits.cxx_expressions import CxxExpressions, CxxQualifiers
+from reducer.edits.cxx_flatten import merge_sources, strip_comments
+from reducer.edits.cxx_format import format_cxx
+from reducer.edits.cxx_includes import CxxIncludes
+from reducer.edits.cxx_module import CxxModule
+from reducer.edits.cxx_naming import CxxNaming
+from reducer.edits.cxx_signatures import CxxSignatures
+from reducer.edits.cxx_statements import CxxBodies, CxxStatements, CxxUnwrap
+from reducer.edits.cxx_variables import CxxVariables
+from reducer.edits.edit import apply
+from reducer.edits.extension import NAME, SCRIPT, SOURCE, loader_script, module_imports, module_source, setup_script
+from reducer.edits.passes import Pass
+from reducer.frameworks.build_command import CXX_HEADER, CXX_SOURCE, IN_PLACE
+from reducer.frameworks.flags import extension_names, includes, units
+from reducer.oracle.candidate import Candidate, Recipe
+from reducer.routes.context import RUN_SCRIPT, Context
+from reducer.routes.python import polish, reduce_python
+from reducer.slicing.cxx import Root, cxx_slice, dependency_graph
+from reducer.syntax.cxx import CxxParser
+from reducer.tree import SourceTree
+
+
+def reduce_compile(context: Context) -> None:
+    """A build that fails in the compiler: the failing declaration and what it needs, in the extension form."""
+    failure = context.baseline.failure
+    roots: list[Root] = [(failure.file, failure.line)] if failure.file else []
+    if not to_extension(context, roots, None):
+        context.say("the sources could not be brought into one file; reducing them where they are")
+    fine(context)
+
+
+def reduce_extension(context: Context) -> None:
+    """A failure that shows when the built extension is imported or called."""
+    reduction = context.reduction
+    reduce_python(context)
+    if reduction.best.recipe.build is None:
+        return
+    script = reduction.best.tree.get(SCRIPT)
+    if script is None or not to_extension(context, used_names(script), script):
+        context.say("the sources could not be brought into one file; reducing them where they are")
+    fine(context)
+    polish(context)
+
+
+def used_names(script: bytes) -> list[Root]:
+    """Operators that a script calls (``ns::op``), and names that it takes from modules: where a slice starts."""
+    text = script.decode("utf-8", "replace")
+    found: dict[Root, None] = {}
+    for space, op in re.findall(r"\bops\.(\w+)\.(\w+)", text):
+        found[f"{space}::{op}"] = None
+    for space in re.findall(r"=\s*torch\.ops\.(\w+)\s*$", text, re.MULTILINE):
+        found.update({f"{space}::{name}": None for name in re.findall(r"\.(\w+)\s*\(", text)})
+    for name in re.findall(r"\.(\w+)\b", text):
+        found[name] = None
+    return list(found)
+
+
+def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) -> bool:
+    """Bring the candidate into ``setup.py`` + one source + ``repro.py``; the smallest slice that is accepted wins.
+
+    ``script`` None: the failure is in the build, and the script only imports what was built.
+    """
+    reduction = context.reduction
+    names = extension_names(context.baseline.control)
+    own = list(dict.fromkeys(flag for unit in units(context.baseline.control) for flag in unit.own))
+    for tree in _slices(context, roots):
+        merged = merge_sources(tree, parser(context), SOURCE)
+        if merged is None:
+            continue
+        content = strip_comments(merged[SOURCE])
+        for name in names or (NAME,):
+            source = module_source(content, name.rsplit(".", 1)[-1])
+            main = loader_script() if script is None else module_imports(script, names)
+            for flags in [(), own] if own else [()]:
+                files = {"setup.py": setup_script(context.setup_template, flags), SOURCE: source, SCRIPT: main}
+                rest = {p: c for p, c in tree.items() if p.endswith(".py") and p not in files} if script else {}
+                candidate = Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
+                if reduction.accepts(candidate, "slice into one source") and reduction.checkpoint():
+                    return True
+    return False
+
+
+def _slices(context: Context, roots: Sequence[Root]) -> Iterator[SourceTree]:
+    """The tree with only what the roots need; then the whole tree."""
+    tree = context.reduction.best.tree
+    if roots:
+        graph = dependency_graph(parser(context), tree, include_dirs(context))
+        keep = cxx_slice(graph, roots)
+        if keep:
+            edits = proposal_of(graph).edits
+            yield apply(tree, (edit for i, edit in enumerate(edits) if i not in keep))
+    yield tree
+
+
+def parser(context: Context) -> CxxParser | None:
+    """A parser with the control's flags: on that side the code is free of errors."""
+    return context.clang.parser(context.reduction.best.tree) if context.clang is not None else None
+
+
+def include_dirs(context: Context) -> list[str]:
+    """Include directories of the build that lie in the tree."""
+    found = [d for unit in units(context.baseline.control) for d in includes(unit.flags) if not d.startswith("/")]
+    return list(dict.fromkeys(found))
+
+
+def fine(context: Context) -> None:
+    """All C++ passes to a fixpoint, then the includes with honest parses, then names and layout."""
+    reduction = context.reduction
+    reduction.fixpoint(fine_passes(context))
+    reduction.checkpoint()
+    without_headers(context)
+    reduction.run(CxxNaming())
+    layout(context)
+
+
+def fine_passes(context: Context) -> list[Pass]:
+    """The passes on C++ code, from coarse to fine."""
+    own = parser(context)
+    return [
+        CxxDeclarations(own, include_dirs(context)),
+        CxxBodies(own),
+        CxxStatements(own),
+        CxxUnwrap(own),
+        CxxModule(own),
+        CxxSignatures(own),
+        CxxVariables(own),
+        CxxExpressions(own),
+        CxxQualifiers(own),
+    ]
+
+
+def without_headers(context: Context) -> None:
+    """Reduce the includes: a precompiled header would forgive every missing one, so none is used here."""
+    context.runner.precompiled = False
+    if context.clang is not None:
+        context.clang.precompiled = False
+    try:
+        context.reduction.run(CxxIncludes())
+    finally:
+        context.runner.precompiled = True
+        if context.clang is not None:
+            context.clang.precompiled = True
+
+
+def layout(context: Context) -> None:
+    """Format every C++ file; one whose formatting changes the outcome stays as it is."""
+    for path in [p for p in context.reduction.best.tree if p.endswith((*CXX_SOURCE, *CXX_HEADER))]:
+        tree = context.reduction.best.tree
+        context.reduction.tree(tree.updated({path: format_cxx(tree[path])}), f"layout of {path}")

@@ -1,0 +1,178 @@
+"""The route of Python code: to one script, then as small and plain as it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reducer.edits.extension import SCRIPT
+from reducer.edits.files import AllFiles
+from reducer.edits.fold_pytest import fold
+from reducer.edits.inline_modules import inline, inline_one
+from reducer.edits.passes import Pass, Restricted
+from reducer.edits.prelude import replace_prelude, scopes, switches_compat
+from reducer.edits.py_arguments import PyArguments
+from reducer.edits.py_definitions import PyDefinitions
+from reducer.edits.py_expressions import PyExpressions
+from reducer.edits.py_format import format_python
+from reducer.edits.py_imports import PyImports, PySplitImports, PyUnusedImports
+from reducer.edits.py_inline import PyInline
+from reducer.edits.py_naming import PyNaming
+from reducer.edits.py_signatures import PySignatures
+from reducer.edits.py_statements import PyComments, PyStatements
+from reducer.edits.py_unwrap import PyUnwrap
+from reducer.oracle.candidate import Candidate, Recipe
+from reducer.routes.context import RUN_SCRIPT, Context, pytest_node, script_of
+from reducer.slicing.python import executed_slice
+from reducer.slicing.recorded import synthesise
+from reducer.syntax.python import parse_source
+from reducer.tree import SourceTree
+
+
+def reduce_python(context: Context) -> None:
+    """Reduce a case whose failure shows when Python code is imported or run, without touching compiled sources."""
+    reduction = context.reduction
+    record = context.record()
+    if reduction.best.recipe.build is None and replay(context, record):
+        polish(context)
+        return
+    to_script(context, record)
+    without_build(context)
+    slices(context, record)
+    fine(context)
+
+
+def replay(context: Context, record: dict[str, Any]) -> bool:
+    """The failing call alone, with the operands that the failing run saw: when it fails the same way, all else goes."""
+    reduction = context.reduction
+    for text in synthesise(record):
+        candidate = Candidate(SourceTree({SCRIPT: text.encode()}), Recipe(None, RUN_SCRIPT))
+        if reduction.accepts(candidate, "replay of the failing call"):
+            return True
+    return False
+
+
+def to_script(context: Context, record: dict[str, Any]) -> None:
+    """Turn the failing test into ``repro.py`` at the root of the tree, with the prelude that serves both frameworks."""
+    for candidate in _scripts(context, record):
+        if context.reduction.accepts(candidate, "test as a plain script"):
+            return
+    context.say("the test could not be turned into a plain script; going on with the command as it is")
+
+
+def _scripts(context: Context, record: dict[str, Any]) -> Iterator[Candidate]:
+    best = context.reduction.best
+    script = script_of(best.recipe.run)
+    test = pytest_node(best.recipe.run)
+    trees: list[SourceTree] = []
+    if script is not None and script[0] in best.tree and not script[1]:
+        source = best.tree[script[0]]
+        trees.append(best.tree.updated({script[0]: None, SCRIPT: source}))
+    elif test is not None:
+        nodes = [test[1]] if test[1] else [n.partition("::")[2] for n in record.get("tests", {})]
+        for node in nodes or [""]:
+            folded = fold(best.tree, test[0], node, SCRIPT, record=record)
+            if folded is not None:
+                trees.append(folded)
+    for tree in trees:
+        for variant in _preludes(tree):
+            yield Candidate(variant, Recipe(best.recipe.build, RUN_SCRIPT))
+
+
+def _preludes(tree: SourceTree) -> Iterator[SourceTree]:
+    """The tree with the written prelude in its script: compat for everything, or for the scope that the case names."""
+    text = tree.text(SCRIPT)
+    module = parse_source(SCRIPT, tree[SCRIPT])
+    wanted = scopes(module.tree.body) if module is not None else None
+    yield tree.updated({SCRIPT: replace_prelude(text).encode("utf-8", "surrogateescape")})
+    if wanted is not None:
+        scoped = replace_prelude(text, wanted | {"__main__"}).encode("utf-8", "surrogateescape")
+        yield tree.updated({SCRIPT: scoped})
+    if module is not None and not switches_compat(module.tree.body):
+        yield tree
+
+
+def without_build(context: Context) -> None:
+    """Drop the compiled part altogether when the failure does not need it."""
+    best = context.reduction.best
+    if best.recipe.build is not None:
+        context.reduction.accepts(Candidate(best.tree, Recipe(None, best.recipe.run)), "without the extension")
+
+
+def slices(context: Context, record: dict[str, Any]) -> None:
+    """What the failing run executed, then files nobody needs, then the library's modules into the script."""
+    reduction = context.reduction
+    executed = {path: set(lines) for path, lines in record.get("executed", {}).items()}
+    allowed = python_only(context)
+    for edits in executed_slice(reduction.best.tree, executed):
+        if reduction.tree(edits, "slice of what was executed"):
+            break
+    reduction.run(AllFiles(keep=lambda path: not allowed(path) or path == SCRIPT))
+    reduction.run(Restricted(PyDefinitions(), allowed))
+    flatten(context)
+
+
+def flatten(context: Context) -> None:
+    """Pull modules of the tree into ``repro.py``."""
+    flatten_into(context, SCRIPT)
+
+
+def flatten_into(context: Context, script: str) -> None:
+    """Pull modules of the tree into ``script``: all at once, else one by one."""
+    reduction = context.reduction
+    if script not in reduction.best.tree:
+        return
+    whole = inline(reduction.best.tree, script)
+    if whole is not None and reduction.tree(whole, "one script"):
+        return
+    for path in [p for p in reduction.best.tree if p.endswith(".py") and p not in (script, "setup.py")]:
+        partly = inline_one(reduction.best.tree, script, path)
+        if partly is not None:
+            reduction.tree(partly, f"{path} into the script")
+
+
+def fine(context: Context) -> None:
+    """Statements, arguments, expressions, names: to a fixpoint."""
+    context.reduction.fixpoint(fine_passes(python_only(context)))
+    flatten(context)
+    polish(context)
+
+
+def fine_passes(allowed: Callable[[str], bool]) -> list[Pass]:
+    """The passes on Python code, from coarse to fine."""
+    passes: list[Pass] = [
+        PyDefinitions(),
+        PyStatements(),
+        PyComments(),
+        PyUnusedImports(),
+        PyUnwrap(),
+        PyInline(),
+        PySignatures(),
+        PyArguments(),
+        PySplitImports(),
+        PyImports(),
+        PyExpressions(),
+    ]
+    return [Restricted(source, allowed) for source in passes]
+
+
+def polish(context: Context) -> None:
+    """Last simplifications, names and layout of the Python files."""
+    allowed = python_only(context)
+    context.reduction.fixpoint(fine_passes(allowed))
+    context.reduction.run(Restricted(PyNaming(), allowed))
+    layout(context)
+
+
+def layout(context: Context) -> None:
+    """Format every Python file; a file whose formatting changes the outcome stays as it is."""
+    for path in [p for p in context.reduction.best.tree if p.endswith(".py")]:
+        tree = context.reduction.best.tree
+        context.reduction.tree(tree.updated({path: format_python(tree[path])}), f"layout of {path}")
+
+
+def python_only(context: Context) -> Callable[[str], bool]:
+    """Files that Python passes may touch: with a build in the recipe its scripts are out of bounds, as each change of
+    them would mean a new build."""
+    builds = context.reduction.best.recipe.build is not None
+    return lambda path: path.endswith(".py") and not (builds and path == "setup.py")

@@ -15,7 +15,7 @@ from reducer.syntax.python_names import BUILTINS, dotted
 from reducer.tree import SourceTree
 
 _REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module")
-_OPERATORS = {"__len__": "length", "__getitem__": "item"}
+_OPERATORS = ("__len__", "__getitem__")
 
 
 class _Unsuitable(Exception):
@@ -283,6 +283,8 @@ class _Uses(ast.NodeTransformer):
         return ast.Name(name, context)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if node is self.constructor:
+            return self._give_up(node)
         if self._is_class(node.func):
             node.args = [self.visit(a) for a in node.args]
             node.keywords = [self.visit(k) for k in node.keywords]
@@ -298,12 +300,9 @@ class _Uses(ast.NodeTransformer):
             node.args = [self.visit(a) for a in node.args]
             node.keywords = [self.visit(k) for k in node.keywords]
             return node
-        if isinstance(node.func, ast.Name) and node.func.id == "len" and "__len__" in self._parts.methods:
-            if len(node.args) == 1 and self._is_instance(node.args[0]):
-                return ast.Call(ast.Name(self._flat.name_of("__len__"), ast.Load()), [], [])
-        if isinstance(node.func, ast.Attribute) and self._is_instance(node.func.value):
-            if node.func.attr in ("eval", "train", "to", "cpu") and node.func.attr not in self._parts.methods:
-                return self._give_up(node)
+        length = isinstance(node.func, ast.Name) and node.func.id == "len" and "__len__" in self._parts.methods
+        if length and len(node.args) == 1 and self._is_instance(node.args[0]):
+            return ast.Call(ast.Name(self._flat.name_of("__len__"), ast.Load()), [], [])
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:

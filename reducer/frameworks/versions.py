@@ -41,13 +41,6 @@ if sys.argv[1] == "paddle":
     facts["commit"] = text(getattr(paddle.version, "commit", None))
     facts["cuda"] = text(paddle.version.cuda())
     facts["cudnn"] = text(paddle.version.cudnn())
-    try:
-        from paddle.utils.cpp_extension.extension_utils import _get_cxx11_abi as abi
-        facts["cxx11_abi"] = str(int(abi()))
-    except ImportError:
-        from paddle.base import core
-        abi = getattr(core, "is_compiled_with_cxx11_abi", None)
-        facts["cxx11_abi"] = None if abi is None else str(int(abi()))
 else:
     import torch
     facts["version"] = text(torch.__version__)
@@ -77,7 +70,8 @@ def probe(
     python: Path, framework: Literal["paddle", "torch"], env: Mapping[str, str] | None = None, timeout: float = 120
 ) -> dict[str, str | None]:
     """Run ``python`` once and ask for ``version``, ``commit``, ``cuda``, ``cudnn``, ``cxx11_abi`` ("0" or "1") of the
-    framework, and for ``python``, ``compiler``, ``glibc``, ``os`` and ``arch``. None: unknown or not there.
+    framework, and for ``python``, ``compiler``, ``glibc``, ``os`` and ``arch``. None: unknown or not there (the ABI
+    is something that Paddle does not tell).
 
     ``env`` is the whole environment of the process (default: this one's); ``timeout`` is in seconds. Raises
     ProbeError when the interpreter cannot be run or the framework cannot be imported.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE_KEY|AUTH|COOKIE|WEBHOOK|(?:^|_)(?:PWD|PAT|DSN)$",
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE_KEY|AUTH|COOKIE|WEBHOOK|_(?:PWD|PAT|DSN)$",
     re.IGNORECASE,
 )
 _SHORTEST_SECRET = 6  # a shorter value ("true", "1", "ssh") is no secret, and replacing it would ruin the text
@@ -83,8 +83,8 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
 def scrub(text: str, private: Private) -> str:
     """``text`` without secrets, mail addresses, tokens, user and host names and absolute home paths.
 
-    Paths into a site-packages directory start with ``<site-packages>``. Secrets shorter than 6 characters and names
-    that many machines share ("root", "runner") stay.
+    Paths into a site-packages directory start with ``<site-packages>``. Secrets of less than 6 characters, names of less
+    than 3 and names that many machines share ("root", "runner") stay.
     """
     for _ in range(8):  # a replacement may join what stood apart; then another look is needed
         before = text
@@ -121,7 +121,7 @@ def _without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CCACHE = re.compile(r"^.*UserWarning: No ccache found\..*\n(?:[ \t]+warnings\.warn\(.*\n?)?", re.MULTILINE)
-_PROGRESS = re.compile(r"^\s*(?:.*\b\d{1,3}%\s*\|.*\||[━█▉-▏╸]{3,}.*|[|/\\-])\s*$")
+_PROGRESS = re.compile(r"^\s*(?:.*\b\d{1,3}%\s*\|.*\|.*|[━█▉-▏╸]{3,}.*|[|/\\-])\s*$")
 
 
 def trim_log(text: str) -> str:

@@ -117,7 +117,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]], ...] = 
 _OP_ATTRIBUTE = re.compile(r"^'\w+\.\w+' has no attribute '\w+'$")
 
 
-def undefined_symbol(mangled: str) -> _Found:
+def undefined_symbol(mangled: str) -> tuple[str, str]:
     """Symbol and template of a missing linker symbol: its demangled name, and the classes it is instantiated with."""
     text = demangle(mangled)
     name = bare(text)

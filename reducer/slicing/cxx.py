@@ -203,7 +203,7 @@ class _Builder:
         for number, node in enumerate(self.nodes):
             if node.chunk.kind == "macro":
                 macros.setdefault(node.chunk.names[0], []).append(number)
-            elif node.chunk.kind not in ("using", "other") and not (node.chunk.specialised and node.chunk.defines):
+            elif _may_be_named(node.chunk):
                 for name in node.chunk.names:
                     table.setdefault(name, []).append(number)
         for number, node in enumerate(self.nodes):
@@ -262,7 +262,7 @@ class _Builder:
         number = self.node_at(place)
         for target in targets if number is not None else ():
             other = self.node_at(target)
-            if other is not None and number is not None:
+            if other is not None and number is not None and self.nodes[other].chunk.kind != "namespace":
                 self.require(number, other)
 
     def using(self) -> None:
@@ -274,7 +274,9 @@ class _Builder:
                         word in node.chunk.names and before not in (b".", b"->") for word, _, before in other.own
                     ):
                         self.require(user, number)
-            elif node.chunk.kind == "using-namespace":
+            elif node.chunk.kind in ("using-namespace", "alias"):
+                self.require_namespace(number)
+            if node.chunk.kind == "using-namespace":
                 for user, other in enumerate(self.nodes):
                     if self.reads(other, node) and other.chunk.kind not in (
                         "namespace",
@@ -283,6 +285,21 @@ class _Builder:
                         "using-namespace",
                     ):
                         self.require(user, number)
+
+    def require_namespace(self, number: int) -> None:
+        """``using namespace a::b;`` and ``namespace c = a::b;`` need one block of each namespace to stand before them."""
+        node = self.nodes[number]
+        for word, offset, _ in node.own:
+            blocks = [
+                (other.path != node.path, other.path, other.chunk.start, index)
+                for index, other in enumerate(self.nodes)
+                if other.chunk.kind == "namespace"
+                and word in other.chunk.names
+                and self.units.visible(node.path, other.path)
+                and (other.path != node.path or other.chunk.start < offset)
+            ]
+            if blocks:
+                self.require(number, min(blocks)[-1])
 
     def reads(self, node: Node, directive: Node) -> bool:
         """True when a using-directive in force at its place is in force at ``node`` too."""
@@ -368,6 +385,13 @@ class _Builder:
             yield Element(
                 chunk.kind, _label(self.nodes[main], self.tree), chunk.names, spans, frozenset(parents), items
             )
+
+
+def _may_be_named(chunk: Chunk) -> bool:
+    """False for what no use names: specialisations, constructors, namespaces, and using-declarations (handled apart)."""
+    if chunk.kind in ("using", "other", "namespace") or (chunk.specialised and chunk.defines):
+        return False
+    return not (chunk.kind == "function" and chunk.scope and chunk.names[:1] == chunk.scope[-1:])
 
 
 def _silent_member(chunk: Chunk, owner: Chunk) -> bool:

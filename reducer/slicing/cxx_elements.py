@@ -22,7 +22,8 @@ class Node:
     index: int  # in chunks(tree[path])
     parent: int | None  # a node's number
     span: Span
-    own: list[tuple[str, int, bytes]] = field(default_factory=list)  # words outside inner nodes: text, offset, before
+    own: list[tuple[str, int, bytes]] = field(default_factory=list)
+    """The words outside inner nodes: (text, offset, what stands before: the last token, or ``::`` and its qualifier)."""
 
 
 class FileMap:
@@ -127,7 +128,7 @@ def _inside_one_branch(content: bytes, begin: int, finish: int, start: int, end:
 def _assign_words(content: bytes, nodes: list[Node], base: int, path: str) -> None:
     """Give each word of a file to the innermost node around it; directives inside a node give all their words."""
     where = FileMap(nodes, range(base, len(nodes)))
-    before = b""
+    before, last = b"", b""
     for token in code_tokens(content):
         if token.kind == "word":
             number = where.at(token.start)
@@ -141,7 +142,8 @@ def _assign_words(content: bytes, nodes: list[Node], base: int, path: str) -> No
                     if piece.kind == "word":
                         nodes[number].own.append((piece.text.decode("latin-1"), token.start + 1 + piece.start, inner))
                     inner = piece.text
-        before = token.text
+        before = token.text + last if token.text == b"::" else token.text
+        last = token.text
 
 
 def scope_key(node: Node) -> tuple[str, ...]:

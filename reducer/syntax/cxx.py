@@ -116,7 +116,11 @@ class CxxUnit:
         return b"" if span is None else self.tree[span.path][span.start : span.end]
 
     def top_level(self) -> list[Cursor]:
-        """The file-level cursors that stand in the tree (declarations, macros, expansions, inclusions), in order."""
+        """The file-level cursors that stand in the tree, in order.
+
+        Declarations; macros, expansions and inclusions too, unless a precompiled header made without a preprocessing
+        record is in use.
+        """
         if self._top is None:
             children = [] if self.tu is None else self.tu.cursor.get_children()
             self._top = [c for c in children if self.place(c.location) is not None]
@@ -181,6 +185,9 @@ class CxxParser:
         self._keep = keep
         self._units: OrderedDict[tuple[str, str], CxxUnit] = OrderedDict()
         self._index = cindex.Index.create(excludeDecls=True)
+        # A precompiled header is refused unless it was made with the same choice about the preprocessing record.
+        record = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
+        self._options = [0, record] if "-include-pch" in self.args else [record]
 
     def parse(self, tree: SourceTree, path: str) -> CxxUnit:
         """The unit of one source. Asking again for equal C++ files costs nothing."""
@@ -201,11 +208,14 @@ class CxxParser:
             return None
         arguments = [*_language(path), *self._placed(tree), "-resource-dir", builtin_headers(), "-ferror-limit=0", "-w"]
         files = [(f"{ROOT}/{p}", content.decode("latin-1")) for p, content in in_memory(tree, arguments).items()]
-        options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
-        try:
-            return _parse(self._index, f"{ROOT}/{path}", [a for a in arguments if a], files, options)
-        except cindex.TranslationUnitLoadError:
-            return None
+        for options in self._options:
+            try:
+                tu = _parse(self._index, f"{ROOT}/{path}", arguments, files, options)
+            except cindex.TranslationUnitLoadError:
+                continue
+            self._options.sort(key=lambda o: o != options)  # what worked is tried first from now on
+            return tu
+        return None
 
     def _placed(self, tree: SourceTree) -> list[str]:
         """The arguments with the tree's own directories moved below the virtual root."""

@@ -62,7 +62,7 @@ ENVIRONMENT = ("python", "compiler", "glibc", "os", "arch")
 """The keys of a probe that describe the machine and the interpreter, not the framework."""
 
 
-class ProbeError(Exception):
+class VersionError(Exception):
     """The interpreter cannot tell its versions. The message says what, why and what to do."""
 
 
@@ -74,7 +74,7 @@ def probe(
     is something that Paddle does not tell).
 
     ``env`` is the whole environment of the process (default: this one's); ``timeout`` is in seconds. Raises
-    ProbeError when the interpreter cannot be run or the framework cannot be imported.
+    VersionError when the interpreter cannot be run or the framework cannot be imported.
     """
     wheel = "paddlepaddle" if framework == "paddle" else "torch"
     try:
@@ -87,17 +87,17 @@ def probe(
             check=False,
         )
     except OSError as error:
-        raise ProbeError(
+        raise VersionError(
             f"cannot run {python}: {error.strerror}. Name another one with --{framework}-python."
         ) from error
     except subprocess.TimeoutExpired:
-        raise ProbeError(
+        raise VersionError(
             f"{python} did not import {framework} within {timeout:.0f} s. Is the machine overloaded?"
         ) from None
     if done.returncode != 0:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         why = lines[-1] if lines else f"exit code {done.returncode}"
-        raise ProbeError(
+        raise VersionError(
             f"{python} cannot import {framework}: {why}. Install it there ({python} -m pip install {wheel}), "
             f"or name another interpreter with --{framework}-python."
         )

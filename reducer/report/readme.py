@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from string import Template
 
-import reducer
-from reducer.report.result import MreResult
+from reducer.report.result import Confirmed, MreResult
 from reducer.report.scrub import Private, scrub, trim_log
 from reducer.report.wording import CLASSES, LAYERS, VERDICTS, code, summary, title
+from reducer.resources import template
 
 _LANGUAGES = {".py": "python", ".cu": "cuda", ".cuh": "cuda", ".toml": "toml", ".cfg": "ini", ".json": "json"}
 _CXX = frozenset({".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx"})
@@ -19,13 +19,6 @@ _SWITCH = (
     "The first two lines of each script switch Paddle's torch-compat layer on; with `USE_TORCH=1` in the environment "
     "they do nothing, and the same files run with PyTorch."
 )
-
-
-def template(name: str) -> Template:
-    """A template by file name: shipped inside an installed package, beside it in a checkout. Raises OSError."""
-    package = Path(reducer.__file__).parent
-    installed = package / "templates" / name
-    return Template((installed if installed.is_file() else package.parent / "templates" / name).read_text("utf-8"))
 
 
 def readme(result: MreResult, private: Private) -> str:
@@ -39,7 +32,7 @@ def readme(result: MreResult, private: Private) -> str:
         "commands": _commands(result),
         "paddle_version": paddle,
         "torch_version": torch,
-        "actual": "the failure shows in these lines.",
+        "actual": "the failure shows in these lines of the output.",
         "paddle_output": fenced(decisive_lines(paddle_log, result.message) or result.message, "text"),
         "expected": "every command ends with exit code 0.",
         "torch_output": fenced("\n".join(torch_log.splitlines()[-3:]) or "(nothing is printed)", "text"),
@@ -48,7 +41,7 @@ def readme(result: MreResult, private: Private) -> str:
         "making": _making(result),
     }
     clean = {key: scrub(text, private) for key, text in parts.items()}
-    return template("issue.md").substitute(clean, files=_files(result))
+    return Template(template("issue.md")).substitute(clean, files=_files(result))
 
 
 def decisive_lines(log: str, message: str, limit: int = 14) -> str:
@@ -148,18 +141,27 @@ def _diagnosis(result: MreResult) -> str:
 
 
 def _making(result: MreResult) -> str:
-    before, after, search, confirmed = result.before, result.after, result.search, result.confirmed
+    before, after, search = result.before, result.after, result.search
     lines = [
         f"Reduced automatically by `reduce` from {_size(before)} to {_size(after)} in {search.queries} queries and "
         f"{search.seconds:.0f} s, starting from {code(result.original_command)}. In every step the failure on Paddle "
         "stayed the same and the code went on working with PyTorch.",
         "",
-        f"The files above were run as they stand: with Paddle {_times(confirmed.paddle_same, confirmed.paddle_runs)} "
-        f"failed in this way, with PyTorch {_times(confirmed.torch_passed, confirmed.torch_runs)} passed.",
+        _confirmation(result.confirmed),
     ]
     if result.also_found:
         lines += ["", "Other failures seen on the way, not covered here:", "", *_bullets(result.also_found)]
     return "\n".join(lines)
+
+
+def _confirmation(confirmed: Confirmed) -> str:
+    if not confirmed.paddle_runs:
+        return "The reduction was stopped before the files above were run as they stand."
+    paddle = f"with Paddle {_times(confirmed.paddle_same, confirmed.paddle_runs)} failed in this way"
+    torch = f"with PyTorch {_times(confirmed.torch_passed, confirmed.torch_runs)} passed"
+    return (
+        f"The files above were run as they stand: {paddle}, {torch if confirmed.torch_runs else 'PyTorch was not run'}."
+    )
 
 
 def _size(size: Mapping[str, int]) -> str:

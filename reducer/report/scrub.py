@@ -83,8 +83,8 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
 def scrub(text: str, private: Private) -> str:
     """``text`` without secrets, mail addresses, tokens, user and host names and absolute home paths.
 
-    Paths into a site-packages directory start with ``<site-packages>``. Secrets of less than 6 characters, names of less
-    than 3 and names that many machines share ("root", "runner") stay.
+    Paths into a site-packages directory start with ``<site-packages>``. Secrets of less than 6 characters, names of
+    less than 3 and names that many machines share ("root", "runner") stay.
     """
     for _ in range(8):  # a replacement may join what stood apart; then another look is needed
         before = text

@@ -41,10 +41,17 @@ def title(signature: Signature, message: str, form: Form) -> str:
 def summary(signature: Signature, form: Form, paddle: str, torch: str) -> str:
     """One sentence: what fails where, and where it works."""
     subject = code(signature.symbol) if signature.symbol else _subject(form)
+    where = f"Paddle {paddle}'s torch-compat layer"
+    if _is_missing(signature):
+        return f"{subject} is missing from the C++ headers of {where}; the same files compile with PyTorch {torch}."
     return (
-        f"{subject[:1].upper()}{subject[1:]} {_what(signature)} with Paddle {paddle}'s torch-compat layer "
-        f"(`paddle.enable_compat()`); the same files work with PyTorch {torch}."
+        f"{subject[:1].upper()}{subject[1:]} {_what(signature)} with {where} (`paddle.enable_compat()`); "
+        f"the same files work with PyTorch {torch}."
     )
+
+
+def _is_missing(signature: Signature) -> bool:
+    return signature.stage == "compile" and signature.type in _MISSING and bool(signature.symbol)
 
 
 def _subject(form: Form) -> str:
@@ -57,11 +64,9 @@ def _what(signature: Signature) -> str:
     if signature.kind == "signal":
         return f"crashes the process ({signature.type or 'signal'})"
     if signature.kind == "mismatch" or signature.type == "AssertionError":
-        return "gives another result"
+        return "gives another result than PyTorch"
     if signature.stage == "compile":
-        return (
-            "is missing from the C++ headers" if signature.type in _MISSING and signature.symbol else "does not compile"
-        )
+        return "is missing from the C++ headers" if _is_missing(signature) else "does not compile"
     if signature.stage == "link":
         return "does not link"
     how = f"with {signature.type}" if signature.type else "with an error"

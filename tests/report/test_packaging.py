@@ -27,8 +27,8 @@ def test_a_wheel_holds_every_package_and_every_template(tmp_path: Path) -> None:
 
     wheel_dir = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(wheel_dir)
-    script = "import reducer; from reducer.report.readme import template; "
-    script += "print(reducer.__file__, template('issue.md').template)"
+    script = "import reducer; from reducer.resources import template; "
+    script += "print(reducer.__file__, template('issue.md'))"
     shown = subprocess.run(
         [sys.executable, "-c", script],
         env={"PYTHONPATH": str(wheel_dir)},

@@ -8,7 +8,7 @@ import pytest
 
 from reducer.oracle.failure import Signature
 from reducer.report.readme import decisive_lines, fenced, readme
-from reducer.report.result import Commands, MreResult
+from reducer.report.result import Commands, Confirmed, MreResult
 from reducer.report.scrub import Private
 from reducer.report.wording import title
 from tests.report.samples import PADDLE_LOG, SCRIPT_LOG, extension, script
@@ -119,3 +119,15 @@ def test_a_script_needs_no_compiler_and_no_second_copy() -> None:
 def test_no_control_no_claim() -> None:
     text = readme(script(commands=Commands(None, "python repro.py", None, None)), PRIVATE)
     assert "# PyTorch" not in text.split("## How to run")[1].split("## What happens")[0]
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "words"),
+    [
+        (Confirmed(3, 3, 2, 2), "with Paddle 3 of 3 runs failed in this way, with PyTorch 2 of 2 runs passed"),
+        (Confirmed(3, 2, 0, 0), "with Paddle 2 of 3 runs failed in this way, PyTorch was not run"),
+        (Confirmed(0, 0, 0, 0), "stopped before the files above were run"),
+    ],
+)
+def test_nothing_is_called_confirmed_that_did_not_run(confirmed: Confirmed, words: str) -> None:
+    assert words in readme(script(confirmed=confirmed), PRIVATE)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from reducer.frameworks.versions import ENVIRONMENT, ProbeError, probe, split
+from reducer.frameworks.versions import ENVIRONMENT, VersionError, probe, split
 
 PYTHON = Path(sys.executable)
 
@@ -34,12 +34,12 @@ def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec "{PYTHON}" -I -S "$@"\n')
     bare.chmod(0o755)
-    with pytest.raises(ProbeError, match=r"No module named 'paddle'.*pip install paddlepaddle.*--paddle-python"):
+    with pytest.raises(VersionError, match=r"No module named 'paddle'.*pip install paddlepaddle.*--paddle-python"):
         probe(bare, "paddle")
 
 
 def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ProbeError, match=r"cannot run .*--torch-python"):
+    with pytest.raises(VersionError, match=r"cannot run .*--torch-python"):
         probe(tmp_path / "python", "torch")
 
 
@@ -47,7 +47,7 @@ def test_an_interpreter_that_hangs(tmp_path: Path) -> None:
     slow = tmp_path / "python"
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
-    with pytest.raises(ProbeError, match="within 1 s"):
+    with pytest.raises(VersionError, match="within 1 s"):
         probe(slow, "torch", timeout=1)
 
 

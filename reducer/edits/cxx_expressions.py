@@ -136,9 +136,10 @@ class _Work:
         start, end = self.file.tokens[node.first].start, self.file.tokens[node.last].end
         shown = self.file.source(node.first, node.last)
         known = self._type(node) or (self.result if parent is None else None)
+        gain = end - start
         for text in self._values(node, parent, plain_type(known) if known else None, shown):
             if text != shown:
-                gain = end - start - len(text)
+                gain = min(gain - 1, end - start - len(text))  # the order of the alternatives is their preference
                 yield Edit((Splice(self.path, start, end, text.encode()),), f"{shown[:40]} to {text}", max(1, gain))
 
     def _values(self, node: Expression, parent: Expression | None, known: str | None, shown: str) -> Iterator[str]:
@@ -157,7 +158,7 @@ class _Work:
         elif node.kind != "name":
             same = [name for name, type_name in self.parameters.items() if known and type_name == known]
             yield from same[:1]
-            if parent is not None and shown != "{}" and (known or node.kind == "list"):
+            if parent is not None and not same and shown != "{}" and (known or node.kind == "list"):
                 yield "{}"
 
     def _type(self, node: Expression) -> str | None:

@@ -91,7 +91,7 @@ class CxxBodies:
         edits: list[Edit] = []
         for path, view in cxx_files(tree):
             for function in view.functions:
-                if function.body is not None:
+                if function.body is not None and not is_registration(view, function):
                     edits += self._function(path, view, function, function.body)
         return proposal(sorted(edits, key=lambda e: -e.weight), "sweep")
 
@@ -138,7 +138,8 @@ class _Element:
 
 class CxxStatements:
     """Single statements, nested ones too, as closures: a statement needs what it stands in and the local
-    declarations that it names. The last ``return`` of a body, and what it needs, is not offered."""
+    declarations that it names. The last ``return`` of a body, and what it needs, is not offered, nor are registration
+    lines (their functions' own passes drop those) and the code that makes a module importable."""
 
     name = "cxx-statements"
 
@@ -147,9 +148,10 @@ class CxxStatements:
         requires: list[frozenset[int]] = []
         for path, view in cxx_files(tree):
             for function in view.functions:
-                if function.body is None:
+                role = is_registration(view, function)
+                if function.body is None or role == "module":
                     continue
-                collector = _Collector(view, function.body)
+                collector = _Collector(view, function.body, role == "ops")
                 kept = collector.fixed()
                 order = [i for i in range(len(collector.elements)) if i not in kept]
                 index = {element: len(edits) + k for k, element in enumerate(order)}
@@ -165,12 +167,16 @@ class CxxStatements:
 class _Collector:
     """The removable statements of one body and what each needs."""
 
-    def __init__(self, view: Outline, body: Block) -> None:
+    def __init__(self, view: Outline, body: Block, frozen: bool) -> None:
         self.file = view.file
         self.elements: list[_Element] = []
         self.needs: list[set[int]] = []
         self._fixed: set[int] = set()
-        self._block(body, None, {})
+        if frozen:
+            for statement in body.statements:
+                self._statement(statement, None, {}, False)
+        else:
+            self._block(body, None, {})
 
     def fixed(self) -> set[int]:
         """Elements that something needs which is no element itself, directly or not."""

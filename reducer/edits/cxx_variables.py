@@ -214,9 +214,11 @@ class _Work:
         if known == "void" or (wanted and "<" not in wanted and not same_type(known, wanted)):
             return
         tokens = file.tokens
-        ops = (
-            Splice(self.path, tokens[statement.first].start, tokens[first].start, b"return "),
-            Splice(self.path, tokens[statement.last].end, tokens[following.last].end),
-        )
+        start = tokens[statement.first].start
+        if first > statement.first:
+            word = Splice(self.path, start, tokens[first].start, b"return ")
+        else:  # a whole token, as an insertion would be absorbed by other changes of it
+            word = Splice(self.path, start, tokens[first].end, b"return " + file.content[start : tokens[first].end])
+        ops = (word, Splice(self.path, tokens[statement.last].end, tokens[following.last].end))
         gain = tokens[following.last].end - tokens[statement.first].start
         yield Edit(ops, "merge into the return", max(1, gain - (tokens[statement.last].end - tokens[first].start)))

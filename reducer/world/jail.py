@@ -8,7 +8,8 @@ nothing of this package, because other interpreters load it too (see ``warm_serv
     --no-network      a network namespace of its own, with only the loopback device
     --unset NAME      remove a variable before the command starts
     --control FD      the command is killed when this pipe becomes readable or its writer is gone
-    --status FD       "pid N", then "exit CODE SECONDS" (CODE negative for a signal) are written here
+    --status FD       "pid N", then "exit CODE SECONDS" (CODE negative for a signal) are written here; "broken WHY"
+                      when the jail could not be built
 
 With ``--status`` the script stays as the command's supervisor: it is the subreaper of every descendant, so that a
 process which left the group or the session cannot outlive the command. Without it, the script becomes the command.
@@ -136,6 +137,13 @@ def apply_limits(limits: Mapping[str, int]) -> None:
         resource.setrlimit(_LIMITS[name], (min(value, hard), hard))
 
 
+def replace_environment(wanted: Mapping[str, str]) -> None:
+    """Make the environment exactly this, including what C code has put there behind ``os.environ``'s back."""
+    os.environ.clear()
+    _libc.clearenv()
+    os.environ.update(wanted)
+
+
 def enter(write: Sequence[str] | None, limits: Mapping[str, int], network: bool) -> None:
     """Put the calling process into its jail: limits, network, then writes (None: free)."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as stream:
@@ -147,11 +155,11 @@ def enter(write: Sequence[str] | None, limits: Mapping[str, int], network: bool)
         restrict_writes(write)
 
 
-def supervise(start: Callable[[], NoReturn], control: int, status: int) -> None:
-    """Fork, run ``start`` in the child (a new session), and return when it and all its descendants are gone.
+def supervise(prepare: Callable[[], None], command: Callable[[], NoReturn], control: int, status: int) -> None:
+    """Fork a child in a new session that runs ``prepare``, then ``command``; return when all of it is gone.
 
-    Protocol of ``control`` and ``status`` as in the module's docstring. To be called by a process that has no other
-    children and no further use.
+    Protocol of ``control`` and ``status`` as in the module's docstring; when ``prepare`` raises, "broken MESSAGE" is
+    written and the command never runs. To be called by a process that has no other children and no further use.
     """
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -165,11 +173,17 @@ def supervise(start: Callable[[], NoReturn], control: int, status: int) -> None:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for handle in (wake, waker, control, status):
+            for handle in (wake, waker, control):
                 os.close(handle)
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             os.setsid()
-            start()
+            try:
+                prepare()
+            except Exception as error:
+                _say(status, f"broken {type(error).__name__}: {error}\n")
+                os._exit(127)
+            os.close(status)
+            command()
         finally:
             os._exit(127)
     _say(status, f"pid {child}\n")
@@ -280,13 +294,16 @@ def main(arguments: Sequence[str]) -> None:
         else:
             raise ValueError(f"unknown option {option}")
 
-    def start() -> NoReturn:
+    def prepare() -> None:
         enter(write, limits, network)
+
+    def command() -> NoReturn:
         _execute(argv)
 
     if handles["--status"] < 0:
-        start()
-    supervise(start, handles["--control"], handles["--status"])
+        prepare()
+        command()
+    supervise(prepare, command, handles["--control"], handles["--status"])
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def run(
         raise NotADirectoryError(f"not a directory to run in: {cwd}")
     with Supervised(limits) as supervised:
         stdout, stderr, control, status = supervised.child_ends
-        options = [part for path in writable for part in ("--write", os.fspath(path))]
+        options = [part for path in writable or [Path(os.devnull)] for part in ("--write", os.fspath(path))]
         options += [part for name, value in limits.for_jail().items() for part in ("--limit", f"{name}={value}")]
         options += [] if limits.network else ["--no-network"]
         if "LC_CTYPE" not in environment:

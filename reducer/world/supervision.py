@@ -46,7 +46,7 @@ class Stopped(RuntimeError):
 
 
 class SupervisorLost(RuntimeError):
-    """The supervisor ended without a word: killed from outside, or unable to start (with what it printed)."""
+    """Not the command but its supervision failed: it could not be confined, or the supervisor ended without a word."""
 
 
 class Capture:
@@ -196,17 +196,12 @@ class Supervised:
         if self.stopped:
             raise Stopped(command)
         stdout, stderr = (capture.text() for capture in streams.values())
-        code, seconds = _parse_status(words.decode())
-        if code is None:
-            if not late:
-                raise SupervisorLost(f"no exit status for {command!r}: {stderr[-2000:]}")
-            code, seconds = -9, time.monotonic() - began
-        return Step(command, code, stdout, stderr, timed_out=late, seconds=seconds)
-
-
-def _parse_status(words: str) -> tuple[int | None, float]:
-    for line in words.splitlines():
-        match line.split():
-            case ["exit", code, seconds]:
-                return int(code), float(seconds)
-    return None, 0.0
+        told = dict(line.partition(" ")[::2] for line in words.decode(errors="replace").splitlines())
+        if "broken" in told:
+            raise SupervisorLost(f"cannot confine {command!r}: {told['broken']}")
+        if "exit" in told:
+            code, seconds = told["exit"].split()
+            return Step(command, int(code), stdout, stderr, timed_out=late, seconds=float(seconds))
+        if not late:
+            raise SupervisorLost(f"no exit status for {command!r}: {stderr[-2000:]}")
+        return Step(command, -9, stdout, stderr, timed_out=True, seconds=time.monotonic() - began)

@@ -13,7 +13,8 @@ from reducer import __version__
 from reducer.errors import CaseError, Exit
 
 if TYPE_CHECKING:
-    from reducer.session import Outcome, Settings
+    from reducer.outcome import Outcome
+    from reducer.session import Settings
 
 app = typer.Typer(
     add_completion=False,

@@ -11,6 +11,7 @@ from reducer.baseline import Baseline
 from reducer.confirm import Confirmation
 from reducer.diagnosis.diagnose import diagnose
 from reducer.errors import Exit
+from reducer.frameworks.versions import split
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.oracle import Statistics, output_of
@@ -76,8 +77,7 @@ def result_of(
     """Everything that the report says. The signature is the baseline's; the message is what the MRE itself printed."""
     shown = confirmation.failure if confirmation is not None and confirmation.failure else baseline.failure
     found = diagnose(shown, best.tree)
-    both = versions["paddle"].keys() & versions["torch"].keys()
-    environment = {k: versions["paddle"][k] for k in both if versions["paddle"][k] == versions["torch"][k]}
+    paddle, torch, environment = split(versions["paddle"], versions["torch"])
     also = [*(describe(s) for s in baseline.failure.also), *(describe(s) for s in statistics.also_found)]
     return MreResult(
         form="script" if best.recipe.build is None else "extension",
@@ -88,8 +88,8 @@ def result_of(
         verdict=found.verdict,
         evidence=tuple(found.evidence),
         advice=(found.advice,),
-        paddle={k: v for k, v in versions["paddle"].items() if k not in environment},
-        torch={k: v for k, v in versions["torch"].items() if k not in environment},
+        paddle=paddle,
+        torch=torch,
         environment=environment,
         commands=commands_of(best.recipe),
         confirmed=confirmation.counts if confirmation is not None else Confirmed(0, 0, 0, 0),

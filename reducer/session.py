@@ -84,9 +84,9 @@ def run(settings: Settings) -> Outcome:
         clang = ClangTier.of(baseline.paddle, baseline.control)
         if clang is not None:
             stack.callback(clang.close)
-        sides = {"paddle": paddle, "torch": torch}
+        sides: dict[SideName, Side] = {"paddle": paddle, "torch": torch}
 
-        def observe(name: SideName, candidate: Candidate, fast: bool) -> Observation:
+        def observe(name: SideName, candidate: Candidate, /, fast: bool) -> Observation:
             return runner.observe(sides[name], candidate, fast=fast)
 
         signature = baseline.failure.signature

@@ -23,13 +23,13 @@ from reducer.oracle.verdict import Judgement, Verdict
 class Observer(Protocol):
     """Builds and runs a candidate on one side; ``fast`` allows shortcuts that the real thing must confirm."""
 
-    def __call__(self, side: SideName, candidate: Candidate, fast: bool) -> Observation: ...
+    def __call__(self, side: SideName, candidate: Candidate, /, fast: bool) -> Observation: ...
 
 
 class SyntaxTier(Protocol):
     """A compiler front end on one side: the diagnostics of all C++ of a candidate, or None when it cannot judge."""
 
-    def __call__(self, side: SideName, candidate: Candidate) -> Observation | None: ...
+    def __call__(self, side: SideName, candidate: Candidate, /) -> Observation | None: ...
 
 
 @dataclass

@@ -9,9 +9,10 @@ from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
 from reducer.edits.cxx_expressions import CxxExpressions, CxxQualifiers
 from reducer.edits.cxx_flatten import merge_sources, strip_comments
 from reducer.edits.cxx_format import format_cxx
-from reducer.edits.cxx_includes import CxxIncludes
+from reducer.edits.cxx_includes import CxxConditionals, CxxIncludes
 from reducer.edits.cxx_module import CxxModule
-from reducer.edits.cxx_naming import CxxNaming
+from reducer.edits.cxx_naming import CxxNames
+from reducer.edits.cxx_scopes import CxxScopes
 from reducer.edits.cxx_signatures import CxxSignatures
 from reducer.edits.cxx_statements import CxxBodies, CxxStatements, CxxUnwrap
 from reducer.edits.cxx_variables import CxxVariables
@@ -117,7 +118,7 @@ def fine(context: Context) -> None:
     reduction.fixpoint(fine_passes(context))
     reduction.checkpoint()
     without_headers(context)
-    reduction.run(CxxNaming())
+    reduction.run(CxxNames())
     layout(context)
 
 
@@ -126,14 +127,16 @@ def fine_passes(context: Context) -> list[Pass]:
     own = parser(context)
     return [
         CxxDeclarations(own, include_dirs(context)),
-        CxxBodies(own),
-        CxxStatements(own),
-        CxxUnwrap(own),
-        CxxModule(own),
+        CxxBodies(),
+        CxxStatements(),
+        CxxUnwrap(),
+        CxxConditionals(),
+        CxxScopes(),
+        CxxModule(),
         CxxSignatures(own),
         CxxVariables(own),
         CxxExpressions(own),
-        CxxQualifiers(own),
+        CxxQualifiers(),
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reducer.edits.extension import SCRIPT
-from reducer.edits.files import AllFiles
+from reducer.edits.files import Files
 from reducer.edits.fold_pytest import fold
 from reducer.edits.inline_modules import inline, inline_one
 from reducer.edits.passes import Pass, Restricted
@@ -14,9 +14,11 @@ from reducer.edits.prelude import replace_prelude, scopes, switches_compat
 from reducer.edits.py_arguments import PyArguments
 from reducer.edits.py_definitions import PyDefinitions
 from reducer.edits.py_expressions import PyExpressions
+from reducer.edits.py_flatten_classes import PyFlattenClasses
 from reducer.edits.py_format import format_python
 from reducer.edits.py_imports import PyImports, PySplitImports, PyUnusedImports
 from reducer.edits.py_inline import PyInline
+from reducer.edits.py_inline_functions import PyInlineFunctions
 from reducer.edits.py_naming import PyNaming
 from reducer.edits.py_signatures import PySignatures
 from reducer.edits.py_statements import PyComments, PyStatements
@@ -107,7 +109,8 @@ def slices(context: Context, record: dict[str, Any]) -> None:
     for edits in executed_slice(reduction.best.tree, executed):
         if reduction.tree(edits, "slice of what was executed"):
             break
-    reduction.run(AllFiles(keep=lambda path: not allowed(path) or path == SCRIPT))
+    builds = reduction.best.recipe.build is not None
+    reduction.run(Restricted(Files(), lambda path: path != SCRIPT and (allowed(path) or not builds)))
     reduction.run(Restricted(PyDefinitions(), allowed))
     flatten(context)
 
@@ -147,6 +150,8 @@ def fine_passes(allowed: Callable[[str], bool]) -> list[Pass]:
         PyUnusedImports(),
         PyUnwrap(),
         PyInline(),
+        PyInlineFunctions(),
+        PyFlattenClasses(),
         PySignatures(),
         PyArguments(),
         PySplitImports(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reducer.edits.files import AllFiles
+from reducer.edits.files import Files
 from reducer.edits.passes import Restricted
 from reducer.edits.prelude import replace_prelude
 from reducer.frameworks.build_command import CXX_HEADER, CXX_SOURCE, IN_PLACE
@@ -25,8 +25,8 @@ def reduce_setup(context: Context) -> None:
         return
     text = replace_prelude(reduction.best.tree.text(SETUP)).encode("utf-8", "surrogateescape")
     reduction.tree(reduction.best.tree.updated({SETUP: text}), "prelude for both frameworks")
-    reduction.run(AllFiles(keep=lambda path: path == SETUP))
+    reduction.run(Restricted(Files(), lambda path: path != SETUP))
     flatten_into(context, SETUP)
     reduction.fixpoint([Restricted(p, lambda path: path.endswith(".py")) for p in fine_passes(lambda _: True)])
-    reduction.run(AllFiles(keep=lambda path: path == SETUP))
+    reduction.run(Restricted(Files(), lambda path: path != SETUP))
     layout(context)

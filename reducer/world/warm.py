@@ -53,7 +53,8 @@ class WarmInterpreter:
     in one second; it is passed over where pytest is not installed.
 
     ``env`` is the environment of the preloading; its PYTHONPATH is ignored there, so that nothing of a case (and no
-    stand-in for a framework) is ever imported. Starts at once, is waited for at the first ``run``, and starts again
+    stand-in for a framework) is ever imported. Its HOME should be a place of ours: frameworks write there when they
+    are imported. Starts at once, is waited for at the first ``run``, and starts again
     by itself after its death. Safe to share between threads; runs are concurrent.
     """
 

@@ -36,6 +36,7 @@ def main(handle: int, preload: Sequence[str]) -> None:
     jail = _load_jail()
     path = list(sys.path)
     before = dict(os.environ)
+    sys.dont_write_bytecode = True  # the environment is somebody's; every child sets this for itself
     for name in preload:
         if name == "pytest":
             _rehearse_pytest()
@@ -78,7 +79,6 @@ def _rehearse_pytest() -> None:
 
     saved = dict(os.environ)
     path = list(sys.path)
-    bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
     directory = tempfile.mkdtemp()
@@ -96,7 +96,6 @@ def _rehearse_pytest() -> None:
         sys.modules.pop("test_reduce_rehearsal", None)
         sys.path_importer_cache.pop(directory, None)
         sys.path[:] = path
-        sys.dont_write_bytecode = bytecode
         os.environ.clear()
         os.environ.update(saved)
 

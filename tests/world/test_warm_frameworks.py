@@ -75,8 +75,8 @@ def test_compat_is_not_enabled_beforehand(tmp_path: Path) -> None:
     code = "import paddle, sys; print([getattr(f, '__name__', type(f).__name__) for f in sys.meta_path]); import torch"
     argv = ["-c", code + "; print(torch.__version__)"]
     with WarmInterpreter(PYTHON, ["paddle"], ENV) as warm:
-        forked = warm.run(argv, tmp_path, ENV, 60, [])
-    fresh = processes.run([str(PYTHON), *argv], tmp_path, ENV, 60, writable=[])
+        forked = warm.run(argv, tmp_path, ENV, 60, [tmp_path])
+    fresh = processes.run([str(PYTHON), *argv], tmp_path, ENV, 60, writable=[tmp_path])
     assert (forked.exit_code, forked.stdout) == (fresh.exit_code, fresh.stdout)
 
 

@@ -18,6 +18,8 @@ from reducer.syntax.cxx_chunks import Chunk, ChunkKind
 from reducer.syntax.cxx_registrations import Binding, OpRegistration, registrations_of
 from reducer.tree import SourceTree
 
+_FOREIGN_NAMESPACES = frozenset({"std", "at", "c10", "torch", "paddle", "phi", "pybind11", "py"})
+
 Root = tuple[str, int] | str
 """Where a slice starts: (path, line from 1) of a failing place, or the name of an op (``ns::op``), a binding or a
 function."""
@@ -111,6 +113,8 @@ class _Builder:
         for number, node in enumerate(nodes):
             numbers[node.path].append(number)
         self.maps = {path: FileMap(nodes, some) for path, some in numbers.items()}
+        self.namespaces = {n for node in nodes if node.chunk.kind == "namespace" for n in node.chunk.names}
+        self.namespaces |= _FOREIGN_NAMESPACES
         self.element_of = self.unite()
         self.size = max(self.element_of, default=-1) + 1
         self.requires: list[set[int]] = [set() for _ in range(self.size)]
@@ -230,11 +234,13 @@ class _Builder:
         member = parent is not None and self.nodes[parent].chunk.kind == "class"
         if before in (b".", b"->", b"->*"):
             return member
-        if not member or before == b"::":
+        if not member:
             return True
-        return bool(set(node.chunk.scope) & {other.chunk.scope[-1]} if other.chunk.scope else False) or self.in_class(
-            node
-        )
+        owner = other.chunk.scope[-1:]
+        if before.startswith(b"::"):
+            qualifier = before[2:].decode("latin-1")
+            return qualifier in owner or qualifier not in self.namespaces
+        return self.in_class(node) or bool({*node.chunk.scope} & {*owner})
 
     def inside(self, node: Node, container: int) -> bool:
         parent = node.parent
@@ -287,7 +293,7 @@ class _Builder:
                         self.require(user, number)
 
     def require_namespace(self, number: int) -> None:
-        """``using namespace a::b;`` and ``namespace c = a::b;`` need one block of each namespace to stand before them."""
+        """``using namespace a::b;`` and ``namespace c = a::b;`` need one earlier block of each namespace."""
         node = self.nodes[number]
         for word, offset, _ in node.own:
             blocks = [
@@ -388,7 +394,7 @@ class _Builder:
 
 
 def _may_be_named(chunk: Chunk) -> bool:
-    """False for what no use names: specialisations, constructors, namespaces, and using-declarations (handled apart)."""
+    """False for what no use names: specialisations, constructors, namespaces; using-declarations are handled apart."""
     if chunk.kind in ("using", "other", "namespace") or (chunk.specialised and chunk.defines):
         return False
     return not (chunk.kind == "function" and chunk.scope and chunk.names[:1] == chunk.scope[-1:])

@@ -23,7 +23,7 @@ class Node:
     parent: int | None  # a node's number
     span: Span
     own: list[tuple[str, int, bytes]] = field(default_factory=list)
-    """The words outside inner nodes: (text, offset, what stands before: the last token, or ``::`` and its qualifier)."""
+    """The words outside inner nodes: (text, offset, the token before, for ``::`` with the qualifier behind it)."""
 
 
 class FileMap:

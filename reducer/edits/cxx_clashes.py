@@ -1,0 +1,163 @@
+"""Names that several sources use inside themselves, made distinct before the sources become one file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reducer.edits.edit import Edit, Splice, apply
+from reducer.syntax.cxx import is_cxx
+from reducer.syntax.cxx_chunks import Chunk, chunks
+from reducer.syntax.cxx_text import code_tokens, tokenize, whole_lines
+from reducer.tree import SourceTree
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_INTERNAL = frozenset({b"static", b"inline", b"constexpr", b"const", b"template"})
+_ROUNDS = 8  # a renaming can make two equal definitions differ, which asks for another; chains are short
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """One name that a file declares at namespace level. ``key`` is equal for names that would meet in one file."""
+
+    path: str
+    chunk: Chunk
+    name: str
+    key: tuple[str, ...]
+    text: bytes  # the declaration's tokens
+    internal: bool
+
+
+def without_clashes(tree: SourceTree, sources: Sequence[str]) -> SourceTree:
+    """The tree with what is internal to a source (unnamed namespaces, ``static``, macros, types) under its own name.
+
+    A definition equal to one of an earlier source is cut. External functions keep their names.
+    """
+    for _ in range(_ROUNDS):
+        renames = _renames(tree, sources)
+        if not renames:
+            break
+        for path, names in renames.items():
+            tree = tree.updated({path: rename_words(tree, path, names)})
+    return _without_repeats(tree, sources)
+
+
+def _names(tree: SourceTree, path: str) -> Iterator[_Name]:
+    content = tree[path]
+    pieces = chunks(content)
+    for chunk in pieces:
+        if chunk.kind not in ("function", "variable", "class", "enum", "alias", "macro") or chunk.specialised:
+            continue
+        if not chunk.defines or any(pieces[p].kind not in ("namespace", "linkage") for p in _parents(pieces, chunk)):
+            continue
+        tokens = [t.text for t in code_tokens(content[chunk.start : chunk.end])]
+        text = b" ".join(tokens)
+        scope = tuple(s for s in chunk.scope if s)
+        internal = chunk.kind != "function" or "" in chunk.scope or bool(_INTERNAL & set(tokens[:4]))
+        if chunk.kind == "variable":
+            internal = "" in chunk.scope or bool(_INTERNAL & set(tokens[:4]))
+        for name in chunk.names:
+            key = ("#", name) if chunk.kind == "macro" else (*scope, name)
+            yield _Name(path, chunk, name, key, text, internal)
+
+
+def _parents(pieces: Sequence[Chunk], chunk: Chunk) -> Iterator[int]:
+    parent = chunk.parent
+    while parent is not None:
+        yield parent
+        parent = pieces[parent].parent
+
+
+def _renames(tree: SourceTree, sources: Sequence[str]) -> dict[str, dict[_Name, bytes]]:
+    """What to rename, by source."""
+    by_key: dict[tuple[str, ...], list[_Name]] = {}
+    for path in sources:
+        for name in _names(tree, path):
+            by_key.setdefault(name.key, []).append(name)
+    words = {word for path in tree if is_cxx(path) for word in _WORD.findall(tree[path])}
+    spoken = {path: set(_WORD.findall(tree[path])) for path in sources}
+    found: dict[str, dict[_Name, bytes]] = {}
+    for some in by_key.values():
+        for index, name in enumerate(some):
+            others = [o for i, o in enumerate(some) if o.path != name.path and (i < index or not o.internal)]
+            clashes = name.internal and any(o.text != name.text for o in others)
+            if name.chunk.kind == "macro" and not clashes:
+                raw = name.name.encode("latin-1")
+                definers = {o.path for o in some}
+                clashes = any(raw in spoken[p] for p in sources if p not in definers)
+            if clashes:
+                found.setdefault(name.path, {})[name] = _fresh(name, words)
+    return found
+
+
+def _fresh(name: _Name, words: set[bytes]) -> bytes:
+    """A name that nothing in the tree uses: with the source's own name behind it."""
+    stem = re.sub(r"\W", "_", posixpath.splitext(posixpath.basename(name.path))[0])
+    upper = name.name.isupper()
+    base = f"{name.name}_{stem.upper() if upper else stem}"
+    candidate, count = base, 2
+    while candidate.encode("latin-1", "replace") in words:
+        candidate, count = f"{base}{count}", count + 1
+    words.add(candidate.encode("latin-1", "replace"))
+    return candidate.encode("latin-1", "replace")
+
+
+def rename_words(tree: SourceTree, path: str, names: dict[_Name, bytes]) -> bytes:
+    """The file with names replaced, macros' bodies included; members and names qualified by something else stay."""
+    table = {name.name.encode("latin-1"): (name, text) for name, text in names.items()}
+    content = tree[path]
+    pieces: list[bytes] = []
+    position = 0
+    for start, word, before, qualifier in _words(content):
+        if word not in table:
+            continue
+        name, text = table[word]
+        if before in (b".", b"->"):
+            continue
+        if before == b"::" and qualifier and qualifier.decode("latin-1") not in name.chunk.scope:
+            continue
+        pieces += (content[position:start], text)
+        position = start + len(word)
+    return b"".join((*pieces, content[position:]))
+
+
+def _words(content: bytes) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+    """(offset, word, token before, word before that ``::``) of all words, those inside directives too."""
+    before, qualifier = b"", b""
+    for token in tokenize(content):
+        if token.kind == "comment":
+            continue
+        if token.kind == "directive":
+            inner, outer = b"", b""
+            for piece in code_tokens(token.text[1:]):
+                if piece.kind == "word":
+                    yield token.start + 1 + piece.start, piece.text, inner, outer
+                inner, outer = piece.text, inner if _WORD.fullmatch(inner) else b""
+            continue
+        if token.kind == "word":
+            yield token.start, token.text, before, qualifier
+        before, qualifier = token.text, before if _WORD.fullmatch(before) else b""
+
+
+def _without_repeats(tree: SourceTree, sources: Sequence[str]) -> SourceTree:
+    """Cut what an earlier source has already defined in the same words, using-declarations included."""
+    seen: dict[tuple[object, ...], str] = {}
+    edits: list[Edit] = []
+    for path in sources:
+        content = tree[path]
+        for key, chunk in _repeatable(tree, path):
+            if seen.setdefault(key, path) != path:
+                edits.append(Edit((Splice(path, *whole_lines(content, chunk.start, chunk.end)),)))
+    return apply(tree, edits)
+
+
+def _repeatable(tree: SourceTree, path: str) -> Iterator[tuple[tuple[object, ...], Chunk]]:
+    for name in _names(tree, path):
+        if name.internal and name.name == name.chunk.names[0]:
+            yield (name.key, name.text), name.chunk
+    content = tree[path]
+    for chunk in chunks(content):
+        if chunk.kind in ("using", "using-namespace") and chunk.parent is None:
+            yield (chunk.kind, content[chunk.start : chunk.end]), chunk

@@ -22,6 +22,10 @@ _NVCC_CONTEXT = re.compile(
     r"^\s*(?:detected during:?)?\s*(?:instantiation of (.*?)\s*(?:\[with .*\])?\s*)?at line (\d+)(?: of (\S+))?$"
 )
 _ECHO = re.compile(r"^\s*(\d+) \|(.*)$")
+_CARET = re.compile(r"^(\s*)\^~*\s*$")
+_NVCC_NAMELESS = re.compile(
+    r"name followed by '::' must be|explicit type is missing|this declaration has no storage class or type specifier"
+)
 _MACRO_POSITION = re.compile(r"^expected constructor, destructor, or type conversion before '\('")
 _KEPT_NOTE = re.compile(r"^\s*(?:initializing argument \d+ of|in call to|'[^']*' declared here|in instantiation of)")
 
@@ -48,6 +52,7 @@ class _Reader:
         self.chains: dict[str, tuple[tuple[str, int], ...]] = {}  # compilers print a file's chain only when it changes
         self.required: list[tuple[str, int]] = []
         self.templates: list[str] = []
+        self.previous = ""
         self.open = False  # whether the last diagnostic is an error that notes may still belong to
 
     def read(self, line: str) -> None:
@@ -71,6 +76,9 @@ class _Reader:
             self._nvcc_context(match)
         elif self.open and (match := _ECHO.match(line)) is not None:
             self._echo(int(match[1]), match[2])
+        elif self.open and (match := _CARET.match(line)) is not None:
+            self._caret(len(match[1]))
+        self.previous = line
 
     def _diagnostic(self, file: str, line: int, column: int, word: str, message: str) -> None:
         if self.included:
@@ -114,8 +122,21 @@ class _Reader:
             return
         name = re.search(r"([A-Za-z_]\w*)\s*$", text[1 : error.column])
         if name:
-            note = f"'{name.group(1)}' stands before the parenthesis"
-            self.found.append(Diagnostic("note", note, error.file, error.line, error.column))
+            self._point_at(error, name.group(1))
+
+    def _caret(self, column: int) -> None:
+        """The caret line under nvcc's echo of the source: names what its message does not."""
+        error = self.found[self._error()]
+        if not _NVCC_NAMELESS.search(error.message):
+            return
+        before = re.search(r"(?:\w+::)*$", self.previous[:column])
+        name = re.match(r"(?:::)?((?:\w+::)*\w+)", (before.group() if before else "") + self.previous[column:])
+        if name:
+            follows = "followed by" in error.message and len(name.group(1).split("::")) > 1
+            self._point_at(error, name.group(1).rpartition("::")[0] if follows else name.group(1))
+
+    def _point_at(self, error: Diagnostic, name: str) -> None:
+        self.found.append(Diagnostic("note", f"'{name}' is what the compiler points at", error.file, error.line))
 
     def _error(self) -> int:
         return max(i for i, d in enumerate(self.found) if d.severity != "note")

@@ -6,6 +6,9 @@ import re
 
 from reducer.oracle.names import demangle
 
+CUT = "..."
+"""How pytest's summary ends a message that it had no room for."""
+
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "`": "'"})
 _HINT = re.compile(
@@ -27,7 +30,7 @@ _PATH = re.compile(
     r"(?<![\w.])~?(?:\.{0,2}/[\w.+@~=-]+)+/?(?::\d+(?::\d+)?)?|(?<![\w./])[\w.+-]+(?:/[\w.+-]+)+\.\w+:\d+"
 )
 _LIBRARY = re.compile(r"[\w.+-]+\.so(?:\.\d+)*\b|[\w.+-]+\.(?:o|cc|cpp|cu|py):\d+")
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)")
+_NUMBER = re.compile(r"(?<![\w.])\d+\.\d+s\b|(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _LIST = re.compile(r"(?<=[\[({])(?:\s*<n>\s*,?)+(?=[\])}])")
 _MANGLED = re.compile(r"\b_Z\w+")
 _CONVERSION = re.compile(r"(Cannot convert argument \d+ from \S+ to )(\w+)")
@@ -99,5 +102,5 @@ def template(message: str) -> str:
     text = _COUNTED.sub(r"\1_<n>", text)
     text = _TEMPORARY.sub("<temporary>", text)
     text = _NUMBER.sub("<n>", text)
-    text = _LIST.sub("<n>", text)
-    return re.sub(r"\s+", " ", text).strip(" .;,")
+    text = re.sub(r"\s+", " ", _LIST.sub("<n>", text)).strip()
+    return text if text.endswith(CUT) else text.strip(" .;,")

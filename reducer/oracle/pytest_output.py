@@ -18,7 +18,7 @@ _SEPARATOR = re.compile(r"^(?:_ )+_?\s*$")
 _CAPTURED = re.compile(r"^-+ Captured .* -+$")
 _SHORT_FRAME = re.compile(r"^(?P<file>\S.*?):(?P<line>\d+): in (?P<function>.+)$")
 _LONG_FRAME = re.compile(r"^(?P<file>\S.*?):(?P<line>\d+): ?(?P<type>[A-Za-z_][\w.]*)?$")
-_LINE_STYLE = re.compile(r"^(?P<file>\S.*?):(?P<line>\d+): (?P<rest>.+)$")
+_LINE_STYLE = re.compile(r"^(?P<file>(?!E  )\S.*?):(?P<line>\d+): (?P<rest>.+)$")
 _SUMMARY = re.compile(r"^(FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - (.*))?$")
 _SUMMARY_REGION = "short test summary info"
 _CONFTEST = re.compile(r"^(?:ImportError while loading conftest|ConftestImportFailure)")
@@ -55,7 +55,7 @@ def reports(text: str) -> list[Report]:
     """All failures that a pytest run printed, in the order of the report (errors before failures, as pytest does)."""
     items, single, summary = _split(text)
     found = [report for item in items if (report := _report(item)) is not None]
-    found = found or [report for line in single if (report := _from_line(line)) is not None]
+    found = found or _line_reports(single)
     return found or [report for line in summary if (report := _from_summary(line)) is not None]
 
 
@@ -129,7 +129,7 @@ def _chain(body: list[str], test: str) -> tuple[Raised, ...]:
             errors.append(line[1:])
         elif (short := _SHORT_FRAME.match(line)) is not None:
             frames.append(Frame(short["file"], int(short["line"]), short["function"]))
-        elif (long := _LONG_FRAME.match(line)) is not None and not errors:
+        elif (long := _LONG_FRAME.match(line)) is not None and (long["type"] or not errors):
             frames.append(Frame(long["file"], int(long["line"]), function, code))
             type_ = long["type"] or type_
             code = ""
@@ -156,14 +156,28 @@ def _exception(errors: list[str], type_: str) -> tuple[str, str]:
     return type_, "\n".join(lines).rstrip()
 
 
-def _from_line(line: str) -> Report | None:
-    """A failure from one line of ``--tb=line``."""
-    match = _LINE_STYLE.match(line)
-    if match is None:
-        return None
-    type_, message = _exception([match["rest"]], "")
-    frame = Frame(match["file"], int(match["line"]), "")
-    return Report("", "call", (Raised(type_, message, (frame,)),))
+def _line_reports(lines: list[str]) -> list[Report]:
+    """The failures of ``--tb=line``: the ``E`` lines of each, what it captured, and one line with its place."""
+    found: list[Report] = []
+    item = _Item("")
+    captured = False
+    for line in lines:
+        place = _LINE_STYLE.match(line)
+        if captured and place is not None and place["rest"] not in [error[1:].strip() for error in item.body]:
+            place = None  # what a program printed in the same form, such as a warning
+        captured = (captured or _CAPTURED.match(line) is not None) and place is None
+        if captured:
+            item.captured.append(line)
+        elif place is None:
+            item.body.append(line)
+        else:
+            frame = Frame(place["file"], int(place["line"]), "")
+            type_, message = _exception([place["rest"]], "")
+            chain = _chain(item.body, "") or (Raised(type_, message, ()),)
+            chain = (*chain[:-1], replace(chain[-1], frames=(frame,)))
+            found.append(Report("", "call", chain, "\n".join(item.captured)))
+            item = _Item("")
+    return found
 
 
 def _from_summary(line: str) -> Report | None:

@@ -29,6 +29,10 @@ _JIT = re.compile(
     r"Failed to run command: <built-in function compile>|Error building extension|Error compiling objects"
     r"|returned non-zero exit status|Command '.*(?:setup\.py|ninja|nvcc|g\+\+|gcc|clang)|command '.*' failed"
 )
+_TOLD = (
+    re.compile(r"(?<!\w)error: "),
+    re.compile(r"can't open file|command not found|No such file|not found:", re.IGNORECASE),
+)
 _UNITTEST = re.compile(r"^(ERROR|FAIL): \w+.*$", re.MULTILINE)
 _RAN = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
 
@@ -44,6 +48,8 @@ def of_run(observation: Observation, owners: Ownership) -> Failure | None:
     crash = _lookup_error(output) or _signal(step, output, owners)
     if crash is not None:
         return crash
+    if re.search(r"^INTERNALERROR>", output, re.MULTILINE):
+        return _exit(step, output)
     found = _raised(step, owners)
     if (found and _JIT.search(found[0].message)) or not found:
         built = _jit(observation, output, owners)
@@ -172,10 +178,5 @@ def _exit(step: Step, output: str) -> Failure:
     """The command failed and said nothing that is known."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     message = lines[-1] if lines else f"exit code {step.exit_code}"
-    told = [
-        line
-        for line in lines
-        if re.search(r"can't open file|command not found|No such file|not found:|^error:", line, re.I)
-    ]
-    message = told[0] if told else message
-    return Failure(Signature("run", "exit", f"exit {step.exit_code}", "", template(message)), message)
+    told = next((line for pattern in _TOLD for line in lines if pattern.search(line)), message)
+    return Failure(Signature("run", "exit", f"exit {step.exit_code}", "", template(told)), told)

@@ -135,6 +135,7 @@ _RULES: tuple[_Rule, ...] = (
     _rule(r"^no viable overloaded operator\S+ for type %", "no-matching-operator", _operand),
     _rule(r"^invalid argument type % to unary", "no-matching-operator", _operand),
     _rule(r"^indirection requires pointer operand \(% invalid", "no-matching-operator", _operand),
+    _rule(r"^call of an object of a class type without appropriate operator\(\)", "no-matching-operator", _text),
     _rule(r"^(?:no viable overloaded|no operator) %", "no-matching-operator", _text),
     # conversions: the symbol is the target type
     _rule(r"^no viable (?:conversion|constructor).* to (?:function return type )?%$", "no-matching-conversion"),
@@ -142,7 +143,7 @@ _RULES: tuple[_Rule, ...] = (
     _rule(r"^(?:invalid )?conversion from '[^']*' to (?:non-scalar type )?%", "no-matching-conversion"),
     _rule(r"^cannot initialize .*? of type %", "no-matching-conversion"),
     _rule(r"^(?:assigning to|incompatible .* to) %", "no-matching-conversion"),
-    _rule(r"^no suitable .* (?:from|convert from) '.*' to % exists", "no-matching-conversion"),
+    _rule(r"^no suitable .* (?:from|convert from) '.*' to %", "no-matching-conversion"),
     _rule(
         r"^a value of type '.*' cannot be (?:used to initialize|assigned to) an entity of type %",
         "no-matching-conversion",
@@ -150,6 +151,7 @@ _RULES: tuple[_Rule, ...] = (
     _rule(r"^return value type '.*' does not match the function type %", "no-matching-conversion"),
     _rule(r"^argument of type '.*' is incompatible with parameter of type %", "no-matching-conversion"),
     _rule(r"^cannot bind non-const lvalue reference of type %", "no-matching-conversion"),
+    _rule(r"^initial value of reference to non-const must be an lvalue", "no-matching-conversion", _text),
     _rule(r"^non-const lvalue reference to type % cannot bind", "no-matching-conversion"),
     # types
     _rule(r"^invalid use of incomplete type %", "incomplete-type"),
@@ -158,20 +160,26 @@ _RULES: tuple[_Rule, ...] = (
     _rule(r"^'[^']*' has incomplete type$", "incomplete-type", _text),
     _rule(r"^.* has incomplete (?:result |return )?type %", "incomplete-type"),
     _rule(r"incomplete type % (?:used|named) in nested name", "incomplete-type"),
-    _rule(r"(?:into|to an|from|on) incomplete type %", "incomplete-type"),
+    _rule(r"(?:into|to|to an|from|on) incomplete type %", "incomplete-type"),
     _rule(r"^implicit instantiation of undefined template %", "incomplete-type"),
     _rule(r"^incomplete type (?:% )?is not allowed", "incomplete-type"),
     _rule(r"^% is not a template", "not-a-template"),
+    _rule(r"^(?:class|struct|type) % may not have a template argument list", "not-a-template"),
+    _rule(r"^(\w+) is not a template", "missing-name"),
+    _rule(r"^name must be a namespace name", "missing-name", _text),
     _rule(r"^% following the 'template' keyword does not refer to a template", "not-a-template"),
     _rule(r"^% is not a class(?:,| or) namespace", "not-a-scope"),
     _rule(r"^name followed by '::' must be a class or namespace name", "missing-name", _text),
     _rule(r"^(?:wrong number of|too (?:few|many)) template arguments", "template-arguments", _text),
+    _rule(r"^too (?:few|many) arguments for (?:class|alias|function) template", "template-arguments", _text),
     _rule(r"^template argument \d+ is invalid", "template-arguments", _text),
     _rule(r"^cannot declare .* to be of abstract type %", "abstract"),
     _rule(r"^(?:variable|field|parameter|return) type % is an abstract class", "abstract"),
     _rule(r"^object of abstract class type %", "abstract"),
     _rule(r"^(?:invalid|allocating|cannot allocate) .*abstract (?:class )?type %", "abstract"),
-    _rule(r"marked 'override'", "override", _text),
+    _rule(r"marked 'override'|declared with 'override' does not override", "override", _text),
+    _rule(r"^the object has type qualifiers that are not compatible with the member function %", "discards-const"),
+    _rule(r"^expression must be a modifiable lvalue", "read-only", _text),
     _rule(r"^passing '[^']*' as 'this' argument discards qualifiers", "discards-const", _text),
     _rule(r"^'this' argument to member function % has type", "discards-const"),
     _rule(r"^(?:assignment of|increment of|decrement of) read-only", "read-only", _text),
@@ -206,7 +214,7 @@ _RULES: tuple[_Rule, ...] = (
 # clang and g++ say a fault of a call's arguments at different places: the note that names the callee decides.
 _CALLEE = re.compile(r"^(?:initializing argument \d+ of |in call to )'((?:[^'])*)'|^'([^']*)' declared here")
 _ARGUMENT_TYPES = frozenset({"no-matching-conversion", "discards-const", "no-matching-call"})
-_UNKNOWN_MACRO = re.compile(r"^'([A-Za-z_]\w*)' stands before the parenthesis")
+_POINTED_AT = re.compile(r"^'([\w:]+)' is what the compiler points at")
 _ASSERTED = re.compile(r"^static(?:_assert| assertion) failed(?: due to requirement '.*?')?(?: with)?:?\s*(.*)$")
 _SWITCH = re.compile(r"\s*\[-[WFf][\w=+-]*\]$")
 
@@ -233,9 +241,9 @@ def classify(message: str, notes: Sequence[str] = ()) -> tuple[str, str]:
 def _with_notes(type_: str, symbol: str, text: str, notes: Sequence[str]) -> tuple[str, str]:
     if type_ == "missing-name" and not symbol:
         for note in notes:
-            found = _UNKNOWN_MACRO.match(straight(note))
+            found = _POINTED_AT.match(straight(note))
             if found:
-                return type_, found.group(1)
+                return ("missing-member" if "::" in found.group(1) else type_), found.group(1)
     elif type_ in _ARGUMENT_TYPES and (not symbol or "this' argument" not in text):
         for note in notes:
             callee = _CALLEE.match(straight(note).strip())

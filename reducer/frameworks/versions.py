@@ -79,7 +79,8 @@ def probe(
     wheel = "paddlepaddle" if framework == "paddle" else "torch"
     try:
         done = subprocess.run(
-            [str(python), "-c", _PROBE, framework],
+            [str(python.absolute() if len(python.parts) > 1 else python), "-c", _PROBE, framework],
+            cwd="/",  # -c puts the working directory first on the path: no module of a library may shadow ours
             env=None if env is None else dict(env),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -101,7 +102,13 @@ def probe(
             f"{python} cannot import {framework}: {why}. Install it there ({python} -m pip install {wheel}), "
             f"or name another interpreter with --{framework}-python."
         )
-    answer: dict[str, str | None] = json.loads(done.stdout.decode("utf-8").rstrip().splitlines()[-1])
+    text = done.stdout.decode("utf-8", "replace")
+    try:
+        answer: dict[str, str | None] = json.loads(text.rstrip().splitlines()[-1])
+    except (ValueError, IndexError):
+        raise VersionError(
+            f"{python} is no usable Python: it answered {text[-200:]!r} to a question for versions."
+        ) from None
     return answer
 
 

@@ -51,6 +51,11 @@ def test_an_interpreter_that_hangs(tmp_path: Path) -> None:
         probe(slow, "torch", timeout=1)
 
 
+def test_a_program_that_is_no_python() -> None:
+    with pytest.raises(VersionError, match="no usable Python"):
+        probe(Path("/bin/true"), "torch")
+
+
 def test_two_machines_are_told_apart() -> None:
     paddle = {"version": "3.3.1", "python": "3.11.7", "os": "Debian"}
     torch = {"version": "2.13.0", "python": "3.10.1", "os": "Debian"}

@@ -7,12 +7,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reducer.edits.edit import Edit, Splice, apply
 from reducer.edits.cxx_clashes import without_clashes
+from reducer.edits.edit import Edit, Splice, apply
 from reducer.edits.files import list_entries, listed_sources
 from reducer.syntax.cxx import CxxParser, includes_of, is_cxx, is_cxx_source, resolve_include
-from reducer.syntax.cxx_chunks import chunks
-from reducer.syntax.cxx_text import Token, code_tokens, directive_name, strip_comments, tokenize, whole_lines
+from reducer.syntax.cxx_chunks import Chunk, chunks
+from reducer.syntax.cxx_text import (
+    Token,
+    balanced_conditionals,
+    code_tokens,
+    directive_name,
+    strip_comments,
+    tokenize,
+    whole_lines,
+)
 from reducer.tree import SourceTree
 
 _OPENING = (b"if", b"ifdef", b"ifndef")
@@ -85,7 +93,7 @@ def _merge(
     for path in sources:
         writer.source(path)
     text = writer.text()
-    content = _tidy(text if comments else strip_comments(text))
+    content = _tidy(unite_blocks(text if comments else strip_comments(text)))
     left = _replace_in_lists(tree, sources, target).updated({p: None for p in sources if p != target})
     gone = {p: None for p in writer.inlined if p not in _needed(left, target, include_dirs)}
     return left.updated({**gone, target: content})
@@ -208,6 +216,33 @@ class _Writer:
             rest = [line for line in self.head if line not in macros and line not in python]
             self.head = [*macros, *python, *rest]
         return b"".join(self.head) + (b"\n" if self.head else b"") + b"".join(self.body)
+
+
+def unite_blocks(content: bytes) -> bytes:
+    """One block for each TORCH_LIBRARY* header: the lines of earlier blocks move into the last one with equal words.
+
+    Several blocks for one namespace and key in one file are more than some implementations of the macros can tell
+    apart.
+    """
+    last: dict[tuple[bytes, ...], Chunk] = {}
+    moved: dict[tuple[bytes, ...], list[bytes]] = {}
+    splices: list[Splice] = []
+    blocks = [c for c in chunks(content) if c.kind == "registration" and c.body and c.parent is None]
+    for block in reversed(blocks):
+        assert block.body is not None
+        start, end = block.body
+        key = tuple(t.text for t in code_tokens(content[block.start : start]))
+        if key not in last:
+            last[key] = block
+        elif balanced_conditionals(content[start:end]):
+            moved.setdefault(key, []).insert(0, content[start:end].strip(b"\n").rstrip())
+            splices.append(Splice("", *whole_lines(content, block.start, block.end)))
+    for key, lines in moved.items():
+        body = last[key].body
+        assert body is not None
+        splices.append(Splice("", body[0], body[0], b"".join(b"\n" + line for line in lines)))
+    edited = apply(SourceTree({"file": content}), [Edit((Splice("file", s.start, s.end, s.text),)) for s in splices])
+    return edited["file"]
 
 
 def _tidy(text: bytes) -> bytes:

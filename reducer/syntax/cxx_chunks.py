@@ -86,6 +86,7 @@ class _Reader:
         self.content = content
         self.tokens = code_tokens(content)
         self.found: list[Chunk] = []
+        self.limit = len(self.tokens)  # the end of the innermost container that is being read
 
     def text(self, index: int) -> bytes:
         return self.tokens[index].text if 0 <= index < len(self.tokens) else b""
@@ -97,12 +98,14 @@ class _Reader:
         return matching(self.tokens, index, end)
 
     def add(self, kind: ChunkKind, first: int, last: int, parent: int | None, scope: tuple[str, ...]) -> Chunk:
+        last = max(first, min(last, self.limit - 1))
         chunk = Chunk(kind, self.tokens[first].start, self.tokens[last].end, (), scope, parent)
         self.found.append(chunk)
         return chunk
 
     def scope(self, index: int, end: int, parent: int | None, scope: tuple[str, ...], in_class: bool = False) -> None:
         """Read declarations from token ``index`` up to ``end``."""
+        outer, self.limit = self.limit, end
         while index < end:
             token = self.tokens[index]
             if token.kind == "directive":
@@ -114,6 +117,7 @@ class _Reader:
                 index += self.access(index)
             else:
                 index = max(index + 1, self.one(index, end, parent, scope, in_class))
+        self.limit = outer
 
     def access(self, index: int) -> int:
         """The length in tokens of ``public:`` and the like; 0 for anything else."""
@@ -264,7 +268,7 @@ class _Reader:
             kind = "enum" if seen.key == b"enum" else "class"
             named = self.class_name(seen, last)
             special = special or self.text(named + 1) == b"<"
-            own = [named, *seen.names] if named >= 0 else own
+            own = [*([named] if named >= 0 else []), *(seen.names if body else [])]
             scope = (*scope, *self.qualifiers(named)) if named >= 0 else scope
             inner = (*scope, self.text(named).decode("latin-1")) if named >= 0 else scope
             if kind == "enum" and body:
@@ -497,6 +501,7 @@ class _Reader:
 
     def statements(self, index: int, end: int, parent: int, scope: tuple[str, ...]) -> None:
         """The statements of a registration block, chained calls split into links."""
+        outer, self.limit = self.limit, end
         while index < end:
             if self.tokens[index].kind == "directive" or self.text(index) == b";":
                 index += 1
@@ -506,6 +511,7 @@ class _Reader:
             self.name(chunk, self.locals_of(index, last))
             self.links(index, last, len(self.found) - 1, scope)
             index = last + 1
+        self.limit = outer
 
     def statement_end(self, index: int, end: int) -> int:
         block = self.text(index) in _BLOCK_WORDS or self.text(index) == b"{"

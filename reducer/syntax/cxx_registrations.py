@@ -79,7 +79,7 @@ def registrations_of(path: str, content: bytes) -> list[OpRegistration | Binding
     for index, piece in enumerate(pieces):
         if piece.kind == "row":
             found += _row(path, content, piece, index)
-        elif (piece.kind in ("statement", "link") and index not in split) or piece.kind == "variable":
+        elif piece.kind in ("statement", "link", "variable") and index not in split:
             found += _calls(path, content, pieces, index)
     return found
 
@@ -231,6 +231,9 @@ def _function(tokens: list[Token]) -> str | None:
     if tokens[0].kind == "word" and tokens[0].text.endswith(b"_cast"):
         inner = next((i for i, t in enumerate(tokens) if t.text == b"("), len(tokens))
         return _qualified(tokens, inner + 1) or None
+    if tokens[0].text == b"(":  # a C cast, or the name in parentheses
+        close = matching(tokens, 0)
+        return _function(tokens[close + 1 :] or tokens[1:close])
     name = _qualified(tokens, 0)
     plain = all(t.kind == "word" or t.text in (b"::", b"<", b">", b",") for t in tokens)
     return name if name and plain else None

@@ -111,7 +111,10 @@ def strip_comments(content: bytes) -> bytes:
         pieces.append(content[position:start])
         position = end
         if after.strip():
-            pieces.append(b" ")
+            if not before or before[-1:] in b" \t":
+                position += len(after) - len(after.lstrip(b" \t"))
+            elif after[:1] not in b" \t":
+                pieces.append(b" ")
         else:
             while pieces and not pieces[-1].rstrip(b" \t"):
                 pieces.pop()
@@ -255,8 +258,8 @@ class Conditionals:
         name = directive_name(token.text)
         if name in (b"if", b"ifdef", b"ifndef"):
             self._states.append(False)
-        elif name in (b"else", b"elif", b"elifdef", b"elifndef") and self._states:
-            self._states[-1] = True
+        elif name in (b"else", b"elif", b"elifdef", b"elifndef"):
+            self._states[-1:] = [True]  # with none open the walk began in the branch before
         elif name == b"endif" and self._states:
             self._states.pop()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reducer.edits.cxx_statements import cxx_files, is_registration, plain_type, return_type
+from reducer.edits.cxx_statements import cxx_files, is_inherited, is_registration, plain_type, return_type
 from reducer.edits.cxx_variables import ARITHMETIC, all_types, same_type
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.passes import Proposal, proposal
@@ -228,7 +228,8 @@ class CxxQualifiers:
                 ops.append(Splice(path, tokens[parameter.type_last].start, tokens[parameter.type_last].end))
         if ops:
             yield Edit(tuple(ops), f"parameters of {file.text(function.name)} by value", 7 * len(ops))
-        yield from self._words(path, view, function.first, function.body.open - 1, file.text(function.name))
+        if not is_inherited(view, function):
+            yield from self._words(path, view, function.first, function.body.open - 1, file.text(function.name))
 
     def _words(self, path: str, view: Outline, first: int, last: int, label: str) -> Iterator[Edit]:
         file = view.file

@@ -58,7 +58,8 @@ def _spaced(content: bytes) -> bytes:
                 and previous is not None
                 and ((previous.kind == "pp") != (token.kind == "pp") or (previous.text == "}" and token.kind != "pp"))
             )
-            kept_apart = depth == 0 and gap.count(b"\n") > 1 and previous is not None
+            directives = previous is not None and previous.kind == token.kind == "pp"
+            kept_apart = depth == 0 and gap.count(b"\n") > 1 and not directives
             gap = b"" if previous is None else b"\n\n" if wide or kept_apart else b"\n"
         pieces += (gap, content[token.start : token.end])
         position = token.end

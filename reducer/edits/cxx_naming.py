@@ -87,7 +87,7 @@ def _namespaces(tree: SourceTree) -> Iterator[Edit]:
 def _functions(tree: SourceTree, groups: list[FunctionGroup], taken: set[str]) -> Iterator[Edit]:
     free = [n for n in _FUNCTIONS if n not in taken]
     known = registrations(tree)
-    for group in groups:
+    for group in sorted(groups, key=lambda g: not g.registered):  # the ops get the first names
         if len(group.name) == 1 or any(f.scopes and f.scopes[-1].kind == "class" for _, _, f in group.places):
             continue  # a method's name may be what the framework calls
         if sum(1 for g in groups if g.name == group.name) > 1 or not free:
@@ -103,6 +103,11 @@ def _functions(tree: SourceTree, groups: list[FunctionGroup], taken: set[str]) -
                 at = token.text.find(line.op)
                 start = token.start + len(token.text[:at].encode())
                 ops.append(Splice(line.path, start, start + len(line.op.encode()), new.encode()))
+        literals = {(line.path, line.view.file.tokens[line.literal].start) for line in known}
+        for path, view in cxx_files(tree):  # AT_DISPATCH_…(type, "name", …), TORCH_CHECK(…, "name")
+            for token in view.file.tokens:
+                if token.text == f'"{group.name}"' and (path, token.start) not in literals:
+                    ops.append(Splice(path, token.start + 1, token.end - 1, new.encode()))
         for op in {op for _, op in lines}:
             ops += _attribute_names(tree, op, new)
         yield Edit(tuple(ops), f"function {group.name} to {new}")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reducer.edits.cxx_statements import cxx_files, is_registration, plain_type, return_type, returns_of, span
+from reducer.edits.cxx_statements import (
+    cxx_files,
+    is_inherited,
+    is_registration,
+    plain_type,
+    return_type,
+    returns_of,
+    span,
+)
 from reducer.edits.cxx_variables import all_types
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import (
@@ -51,11 +59,13 @@ class FunctionGroup:
 
 
 def callables(tree: SourceTree) -> list[FunctionGroup]:
-    """The functions of the tree that have a body, overloads with equal parameter counts taken as one."""
+    """The functions of the tree that have a body and no base to obey; overloads with equal parameter counts are one."""
     groups: dict[tuple[str, int], list[tuple[str, Outline, Function]]] = {}
     for path, view in cxx_files(tree):
         for function in view.functions:
-            if not is_registration(view, function) and view.file.text(function.name - 1) != "operator":
+            if is_registration(view, function) or is_inherited(view, function):
+                continue
+            if view.file.text(function.name - 1) != "operator":
                 key = (view.file.text(function.name), len(function.parameters))
                 groups.setdefault(key, []).append((path, view, function))
     known = registrations(tree)

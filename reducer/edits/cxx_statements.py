@@ -125,7 +125,7 @@ class CxxBodies:
                 shown = file.source(statement.first + 1, statement.last - 1)
                 if shown not in (*names, "{}", "0", "false", "true"):
                     ops.append(Splice(path, start, end, value.encode()))
-            if ops and len(body.statements) > 1:
+            if ops:
                 yield Edit(tuple(ops), f"{name} returns {value}", max(1, sum(o.end - o.start for o in ops)))
 
 
@@ -345,6 +345,14 @@ class _Unwrapper:
 def _with_text(ops: tuple[Splice, ...], start: int, text: bytes) -> tuple[Splice, ...]:
     """``ops`` where the one that begins at ``start`` leaves ``text`` behind."""
     return tuple(Splice(o.path, o.start, o.end, text) if o.start == start else o for o in ops)
+
+
+def is_inherited(view: Outline, function: Function) -> bool:
+    """True for a member of a class with bases: its name and signature may be what the base asks for."""
+    scope = function.scopes[-1] if function.scopes else None
+    if scope is None or scope.kind != "class":
+        return False
+    return ":" in {view.file.text(i) for i in range(scope.first, scope.open)}
 
 
 def is_registration(view: Outline, function: Function) -> str:

@@ -179,8 +179,8 @@ class _Parser:
                 return left
 
     def _arguments(self, bracket: int) -> list[Expression]:
-        close = self.file.match[bracket]
-        if close > self.last:
+        close = self.file.match.get(bracket)
+        if close is None or close > self.last:
             raise _Unreadable
         found: list[Expression] = []
         for first, last in self.file.split(bracket + 1, close - 1):

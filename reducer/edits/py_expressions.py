@@ -99,7 +99,8 @@ class _Alternatives:
         elif isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
         elif isinstance(node, ast.Subscript | ast.Await | ast.Attribute) and not self._is_module(node.value):
-            yield node.value
+            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "ctx")):
+                yield node.value
 
     def _is_module(self, node: ast.expr) -> bool:
         chain = dotted(node)
@@ -158,13 +159,10 @@ class _Alternatives:
             return
         arguments = ", ".join(ast.unparse(a) for a in node.args)
         if name in _RANDOM or name in ("tensor", "ones", "zeros", "as_tensor"):
-            current = ast.unparse(node)
+            size = len(ast.unparse(node)) + (name not in ("ones", "zeros"))
             if name in ("randn", "rand", "empty"):
                 yield f"{base}.ones({arguments})"
-            for small in _SMALL_TENSORS:
-                text = f"{base}.{small}"
-                if len(text) <= len(current) and text != current and not _as_plain(node, name):
-                    yield text
+            yield from (t for t in (f"{base}.{small}" for small in _SMALL_TENSORS) if len(t) < size)
         elif _LIKE.search(name) and node.args:
             yield f"{base}.ones_like({ast.unparse(node.args[0])})"
 
@@ -174,28 +172,13 @@ class _Alternatives:
         return Edit((Splice(self.module.path, start, end, self.module.encode(text)),), label, max(1, end - start))
 
 
-def _as_plain(node: ast.Call, name: str) -> bool:
-    """A constructor that is small already: ``ones(2)``, ``zeros(1)``, ``ones(2, 3)`` and the like."""
-    sizes = [a.value for a in node.args if isinstance(a, ast.Constant)]
-    return (
-        name in ("ones", "zeros")
-        and not node.keywords
-        and len(sizes) == len(node.args)
-        and sizes
-        in (
-            [1],
-            [2],
-            [2, 3],
-        )
-    )
-
-
 def _smaller_constant(node: ast.Constant) -> Iterator[str]:
     value = node.value
     if isinstance(value, bool) or value is None or value is ...:
         return
     if isinstance(value, int):
-        yield from (str(n) for n in (1, 0, 2, 3) if abs(n) < abs(value) or (n in (0, 1) and value not in (0, 1)))
+        if value not in (0, 1):  # 0 is no simpler than 1: a tensor without elements is a case of its own
+            yield from (str(n) for n in (1, 2, 0, 3) if n < value)
     elif isinstance(value, float):
         plain = [t for t in ("1.0", "0.0", "2.0", "0.5") if len(t) < len(repr(value))]
         yield from plain or ([] if value in (0.0, 1.0) else ["1.0"])

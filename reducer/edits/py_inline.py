@@ -80,7 +80,7 @@ def _reached(
 ) -> list[ast.Name] | None:
     """The uses that read this assignment and no other one; None when it cannot be inlined (soundly enough)."""
     scope = owner
-    while not isinstance(scope, ast.Module | FUNCTIONS | ast.ClassDef):
+    while not isinstance(scope, (ast.Module, *FUNCTIONS, ast.ClassDef)):
         scope = module.parents[scope]
     if isinstance(scope, ast.ClassDef):
         return None

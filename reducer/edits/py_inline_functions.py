@@ -105,7 +105,7 @@ def _at_call(module: PyModule, function: _Function, call: ast.Call) -> list[Op] 
     bound = bind_arguments(function.node, call)
     if bound is None:
         return None
-    scope = next((n for n in module.enclosing(call) if isinstance(n, FUNCTIONS | ast.ClassDef)), module.tree)
+    scope = next((n for n in module.enclosing(call) if isinstance(n, (*FUNCTIONS, ast.ClassDef))), module.tree)
     at_top = isinstance(scope, ast.Module)
     globals_ = {n for s in function.body for g in ast.walk(s) if isinstance(g, ast.Global) for n in g.names}
     if globals_ and not at_top:

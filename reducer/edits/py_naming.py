@@ -105,9 +105,10 @@ def _blocked(module: PyModule) -> set[str]:
             blocked.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             blocked.update(re.findall(r"\w+", node.value))
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | DEFINITIONS) and node.name:
-            if not isinstance(node, DEFINITIONS) or isinstance(module.parents.get(node), ast.ClassDef):
-                blocked.add(node.name)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            blocked.update([node.name] if node.name else [])
+        elif isinstance(node, DEFINITIONS) and isinstance(module.parents.get(node), ast.ClassDef):
+            blocked.add(node.name)
     return blocked
 
 

@@ -14,6 +14,7 @@ from reducer.syntax.python_lists import Item, base_items, call_items, parameter_
 from reducer.syntax.python_names import bound_names
 from reducer.tree import SourceTree
 
+_KINDS = ("staticmethod", "classmethod", "property")
 _Site = tuple[PyModule, ast.Call, int]  # a call, and how many parameters it fills implicitly
 
 
@@ -29,6 +30,7 @@ class PySignatures:
         annotations = [s for m in modules for s in _annotations(m)]
         if annotations:
             edits.append(Edit(tuple(annotations), "all annotations", sum(s.end - s.start for s in annotations)))
+            edits += [Edit((s,), "annotation", max(1, s.end - s.start)) for s in annotations if len(annotations) > 1]
         sites = _call_sites(modules)
         for module in modules:
             fixed = pinned_nodes(module)
@@ -73,6 +75,8 @@ def _annotations(module: PyModule) -> Iterator[Splice]:
 
 def _decorators(module: PyModule, node: FunctionNode | ast.ClassDef) -> Iterator[Edit]:
     for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Name) and decorator.id in _KINDS:
+            continue  # runs without, at times, but nobody writes it so
         at = module.source.rindex(b"@", 0, module.start(decorator))
         end = module.next_line(module.end(decorator))
         if module.line_start(at) + len(module.indent(node)) == at:
@@ -151,6 +155,15 @@ def _parameters(module: PyModule, node: FunctionNode, sites: dict[str, list[_Sit
                 continue
             ops += [Splice(module.path, *module.span(u), module.encode(text)) for u in uses]
         yield Edit(tuple(dict.fromkeys(ops)), f"parameter {parameter.arg} of {node.name}", item.cut[1] - item.cut[0])
+    for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+        equals = module.token_before(module.start(default))
+        while equals is not None and equals.text == "(":
+            equals = module.token_before(equals.start)
+        before = module.token_before(equals.start) if equals is not None else None
+        if equals is not None and before is not None and equals.text == "=":
+            start, end = before.end, module.outer_span(default, equals.end, len(module.source))[1]
+            if any(item.start <= start and end <= item.end for item in items):
+                yield Edit((Splice(module.path, start, end),), f"default of {before.text}", end - start)
 
 
 def _on_super(call: ast.Call) -> bool:

@@ -173,7 +173,7 @@ def _comment_cuts(module: PyModule) -> list[Splice]:
 def _docstring_cuts(module: PyModule) -> list[Splice]:
     cuts = []
     for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Module | DEFINITIONS) or not node.body or not is_docstring(node.body[0]):
+        if not isinstance(node, (ast.Module, *DEFINITIONS)) or not node.body or not is_docstring(node.body[0]):
             continue
         if len(node.body) == 1 and not isinstance(node, ast.Module):
             cuts.append(Splice(module.path, *module.span(node.body[0]), b"pass"))

@@ -129,18 +129,17 @@ class PyModule:
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
-        found = []
-        for item in tokenize.generate_tokens(io.StringIO(self.text).readline):
-            if item.type not in _TRIVIA:
-                found.append(Token(item.string, self._char_offset(*item.start), self._char_offset(*item.end)))
-        return tuple(found)
+        return tuple(token for kind, token in self._all_tokens if kind not in _TRIVIA)
 
     @cached_property
     def comments(self) -> tuple[Token, ...]:
+        return tuple(token for kind, token in self._all_tokens if kind == token_kinds.COMMENT)
+
+    @cached_property
+    def _all_tokens(self) -> tuple[tuple[int, Token], ...]:
         return tuple(
-            Token(item.string, self._char_offset(*item.start), self._char_offset(*item.end))
+            (item.type, Token(item.string, self._char_offset(*item.start), self._char_offset(*item.end)))
             for item in tokenize.generate_tokens(io.StringIO(self.text).readline)
-            if item.type == token_kinds.COMMENT
         )
 
     def _char_offset(self, line: int, column: int) -> int:

@@ -411,7 +411,8 @@ def _label(node: Node, tree: SourceTree) -> str:
     chunk = node.chunk
     if chunk.names:
         return f"{chunk.kind} {'::'.join([s for s in chunk.scope if s] + [', '.join(chunk.names)])}"
-    text = tree[node.path][chunk.start : chunk.end].decode("utf-8", "replace")
+    end = chunk.end if chunk.body is None else chunk.body[0] - 1
+    text = tree[node.path][chunk.start : end].decode("utf-8", "replace")
     return f"{chunk.kind} {' '.join(text.split())[:60]}"
 
 

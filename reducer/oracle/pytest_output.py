@@ -78,12 +78,12 @@ def _split(text: str) -> tuple[list[_Item], list[str], list[str]]:
             if title is not None:
                 items.append(_Item(title.group(1)))
                 captured = False
+            elif not items:
+                single.append(line)
             elif _CAPTURED.match(line):
                 captured = True
-            elif items:
-                (items[-1].captured if captured else items[-1].body).append(line)
             else:
-                single.append(line)
+                (items[-1].captured if captured else items[-1].body).append(line)
         elif region == _SUMMARY_REGION:
             summary.append(line)
     return items, single, summary

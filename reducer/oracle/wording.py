@@ -77,7 +77,7 @@ def _scoped(pattern: str) -> _Rule:
 
 _RULES: tuple[_Rule, ...] = (
     # the wake of something else, where a later rule would also match
-    _rule(r"^variable has incomplete type 'void'", "syntax", _text),
+    _rule(r"^(?:variable has )?incomplete type 'void'", "syntax", _text),
     # headers
     _rule(r"^'?([^':]+?)'?: No such file or directory", "missing-header", _header),
     _rule(r"^% file not found", "missing-header", _header),
@@ -112,11 +112,8 @@ _RULES: tuple[_Rule, ...] = (
     _rule(r"^(?:a|C\+\+ requires a) type specifier (?:is required )?for all declarations", "missing-name", _text),
     # calls
     _rule(r"^no matching (?:member )?function for call to %", "no-matching-call", _call),
-    _rule(
-        r"^no matching (?:constructor for initialization|conversion for .* cast from .*) of %",
-        "no-matching-call",
-        _call,
-    ),
+    _rule(r"^no matching constructor for initialization of %", "no-matching-call", _call),
+    _rule(r"^no matching conversion for .* from .* to %$", "no-matching-call", _call),
     _rule(
         r"^no instance of (?:overloaded function|function template|constructor|member function) %",
         "no-matching-call",

@@ -106,8 +106,15 @@ class _Work:
         tokens = self.file.tokens
         start, end = tokens[node.first].start, tokens[node.last].end
         begin, stop = tokens[part.first].start, tokens[part.last].end
-        ops = tuple(s for s in (Splice(self.path, start, begin), Splice(self.path, stop, end)) if s.end > s.start)
+        before = Splice(self.path, start, begin, self._between(start, begin))
+        after = Splice(self.path, stop, end, self._between(stop, end))
+        ops = tuple(s for s in (before, after) if s.end > s.start)
         return Edit(ops, label, max(1, end - start - (stop - begin)))
+
+    def _between(self, start: int, end: int) -> bytes:
+        """A space where cutting ``start:end`` would make one word of two."""
+        around = self.file.content[max(0, start - 1) : start] + self.file.content[end : end + 1]
+        return b" " if len(around) == 2 and around.replace(b"_", b"a").isalnum() else b""
 
     # -- fewer arguments and elements ------------------------------------------------------------------------------
 

@@ -126,7 +126,9 @@ def search_roots(tree: SourceTree, script: str) -> list[str]:
     except (SyntaxError, ValueError):
         return roots
     for node in ast.walk(module):
-        if (isinstance(node, ast.Call) and ast.unparse(node.func) in ("sys.path.insert", "sys.path.append")) or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("sys.path")):
+        called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("sys.path.insert", "sys.path.append")
+        assigned = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("sys.path")
+        if called or assigned:
             roots += [c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)]
     roots += ["", "src", "python"]
     known = [r.strip("/").removeprefix("./") for r in roots]

@@ -283,9 +283,8 @@ def _check(module: Module) -> None:
                 words = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
                 if words & {"__name__", "__package__", "__path__", "globals"}:
                     raise CannotInline(module.name)
-            elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
-                if any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.slice)):
-                    raise CannotInline(module.name)
+            elif isinstance(node, ast.Subscript) and ast.unparse(node) == "sys.modules[__name__]":
+                raise CannotInline(module.name)
     if "__getattr__" in module.scope.bound:
         raise CannotInline(module.name)
 

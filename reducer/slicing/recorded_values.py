@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import itertools
 import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Described = Mapping[str, Any]
@@ -20,10 +20,12 @@ class Unsynthesisable(ValueError):
 
 @dataclass(frozen=True)
 class Style:
-    """How tensors are written: their contents, and a smaller size for each recorded one."""
+    """How tensors are written: their contents, a smaller size for each recorded one, and whether what is a parameter
+    or takes gradients is written as a plain tensor."""
 
     fill: Fill
     sizes: Mapping[int, int] = field(default_factory=dict)
+    plain: bool = False
 
     def size(self, recorded: int) -> int:
         return self.sizes.get(recorded, recorded)
@@ -31,23 +33,27 @@ class Style:
 
 def styles(described: Iterable[Described]) -> list[Style]:
     """The ways to write a call's tensors, smallest first: small sizes, then the recorded sizes, then the contents."""
-    sizes = sorted({size for value in described for size in _sizes(value) if size > 1})
+    values = list(described)
+    sizes = sorted({size for value in values for tensor in _tensors(value) for size in tensor["shape"] if size > 1})
     smaller = {size: index for index, size in enumerate(sizes, start=2) if index < size}
     found = [Style("zeros", smaller), Style("ones", smaller)] if smaller else []
-    return [*found, Style("zeros"), Style("ones"), Style("arange"), Style("exact")]
+    found += [Style("zeros"), Style("ones"), Style("arange"), Style("exact")]
+    if any(t.get("parameter") or t.get("requires_grad") for value in values for t in _tensors(value)):
+        return [replace(style, plain=True) for style in found[:2]] + found
+    return found
 
 
-def _sizes(value: Described) -> Iterable[int]:
+def _tensors(value: Described) -> Iterator[Described]:
     if value["kind"] == "tensor":
-        yield from value["shape"]
-    elif value["kind"] in ("list", "tuple", "set", "frozenset"):
+        yield value
+    elif value["kind"] in ("list", "tuple", "set", "frozenset", "layers"):
         for item in value["items"]:
-            yield from _sizes(item)
+            yield from _tensors(item)
     elif value["kind"] == "dict":
         for pair in value["items"]:
-            yield from _sizes(pair[1])
+            yield from _tensors(pair[1])
     elif value["kind"] == "method":
-        yield from _sizes(value["self"])
+        yield value["self"]
 
 
 def source(value: Described, style: Style) -> str:
@@ -118,6 +124,8 @@ def _tensor(value: Described, style: Style) -> str:
     shape = [style.size(size) for size in value["shape"]]
     dtype = str(value["dtype"])
     text = _contents(value, shape, dtype, style)
+    if style.plain:
+        return text
     if value.get("parameter"):
         return f"torch.nn.Parameter({text})"
     if value.get("requires_grad"):
@@ -134,7 +142,7 @@ def _contents(value: Described, shape: list[int], dtype: str, style: Style) -> s
         return _literal(_rounded(value["values"], dtype), dtype)
     if not floating and known and _count(shape) <= SMALL:
         # Indices, masks and labels carry meaning: their own contents, kept below the sizes they may index.
-        bound = min([size for size in style.sizes.values()], default=0)
+        bound = min(style.sizes.values(), default=0)
         cropped = _crop(value["values"], shape)
         return _literal(_clip(cropped, bound) if bound and dtype != "bool" else cropped, dtype)
     tail = "" if dtype == "float32" else f", dtype=torch.{dtype}"

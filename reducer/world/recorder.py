@@ -14,6 +14,8 @@ innermost frame below DIR and the values of what it is made of. FILE.lines is wr
 import ast
 import builtins
 import contextlib
+import copy
+import itertools
 import json
 import os
 import runpy
@@ -67,7 +69,7 @@ class Recorder:
 
     def stop(self) -> None:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
     def _trace(self, frame: types.FrameType, event: str, argument: object) -> Any:
         path = self.relative(frame.f_code.co_filename)
@@ -210,10 +212,8 @@ def _failing_node(module: ast.Module, trace: types.TracebackType) -> ast.AST | N
     positions = getattr(trace.tb_frame.f_code, "co_positions", None)
     if positions is None or trace.tb_lasti < 0:
         return None
-    for index, position in enumerate(positions()):
-        if index == trace.tb_lasti // 2:
-            break
-    else:
+    position = next(itertools.islice(positions(), trace.tb_lasti // 2, None), None)
+    if position is None:
         return None
     line, end_line, column, end_column = position
     for node in ast.walk(module):
@@ -245,11 +245,12 @@ def _head(statement: ast.stmt) -> ast.stmt:
             changes[name] = [ast.Pass()] if name == "body" else []
     if not changes:
         return statement
-    fields = {name: getattr(statement, name, None) for name in statement._fields}
-    fields.update(changes)
     if isinstance(statement, ast.Try):
-        fields["finalbody"] = [ast.Pass()]
-    return ast.fix_missing_locations(ast.copy_location(type(statement)(**fields), statement))
+        changes["finalbody"] = [ast.Pass()]
+    bare = copy.copy(statement)
+    for name, value in changes.items():
+        setattr(bare, name, value)
+    return bare
 
 
 def _context(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
@@ -333,9 +334,8 @@ _EFFECTS = {"pop", "append", "next", "backward", "step", "send", "read", "write"
 
 def describe(value: object, depth: int = 0) -> dict[str, Any]:
     """A value as JSON: literals as source text, tensors by shape, dtype and small contents, torch's things by name."""
-    if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
-        if type(value) in (type(None), type(Ellipsis), bool, int, str, bytes) and len(repr(value)) < 500:
-            return {"kind": "literal", "source": "..." if value is Ellipsis else repr(value)}
+    if type(value) in (type(None), type(Ellipsis), bool, int, str, bytes) and len(repr(value)) < 500:
+        return {"kind": "literal", "source": "..." if value is Ellipsis else repr(value)}
     if type(value) in (float, complex):
         return {"kind": "literal", "source": _number(value)}
     if depth > MAX_DEPTH:

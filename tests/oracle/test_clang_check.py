@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def local(diagnostic: Diagnostic) -> tuple[str, int]:
 
 def test_local_headers_and_subdirectories(checker: ClangChecker) -> None:
     files = {
-        "csrc/a.cc": b'#include "util/b.h"\n#include "c.h"\n#include <vector>\nint main() { return b() + c() + LIMIT; }\n',
+        "csrc/a.cc": b'#include "util/b.h"\n#include "c.h"\n#include <vector>\nint f() { return b() + c() + LIMIT; }\n',
         "csrc/util/b.h": b'#pragma once\n#include "../d.h"\ninline int b() { return d(); }\n',
         "csrc/d.h": b"#pragma once\ninline int d() { return 1; }\n",
         "csrc/include/c.h": b"inline int c() { return 2; }\n",
@@ -92,6 +93,15 @@ void f(std::vector<NoCopy>& v) {
     assert local(found[0]) == ("a.cc", 4)
 
 
+def test_a_file_becomes_a_directory_and_back(checker: ClangChecker) -> None:
+    unit = {"a.cc": b'#include "x"\n'}
+    assert checker.check({**unit, "x": b""}, "a.cc") == ()
+    assert checker.check({"a.cc": b'#include "x/y.h"\n', "x/y.h": b""}, "a.cc") == ()
+    assert checker.check({**unit, "x": b""}, "a.cc") == ()
+    with pytest.raises(ValueError, match="not a path"):
+        checker.check({**unit, "../x": b""}, "a.cc")
+
+
 def test_all_errors_and_no_warnings(checker: ClangChecker) -> None:
     source = b"#warning x\nint f() { int unused; }\n" + b"".join(b"int v%d = u%d;\n" % (n, n) for n in range(60))
     assert len(checker.check({"a.cc": source}, "a.cc")) == 60
@@ -138,11 +148,15 @@ def test_the_header_is_built_once_and_shared(tmp_path: Path) -> None:
     assert sorted(p.suffix for p in tmp_path.iterdir()) == ["", ".pch"], "the workers' directories are gone"
 
 
+def write_zeros(size: int, out: Path) -> bool:
+    return out.write_bytes(bytes(size)) == size
+
+
 def test_store_is_bounded(tmp_path: Path) -> None:
     store = PchStore(tmp_path, max_files=2, max_bytes=1000)
     paths = []
     for number, size in enumerate((400, 400, 400, 900)):
-        paths.append(store.obtain(["-x", str(number)], [], lambda out, size=size: bool(out.write_bytes(bytes(size)))))
+        paths.append(store.obtain(["-x", str(number)], [], partial(write_zeros, size)))
         time.sleep(0.01)
     assert [path is not None and path.exists() for path in paths] == [False, False, False, True]
 

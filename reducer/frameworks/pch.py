@@ -1,0 +1,157 @@
+"""Precompiled headers for clang: arguments from g++ flags, and a bounded store on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from reducer.syntax.cxx import builtin_headers
+
+_WITH_VALUE = ("-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include")
+_DIRECTORIES = ("-I", "-isystem", "-iquote", "-idirafter")
+# Flags that change what is valid C++ and that clang 16 to 18 know. All others only matter to code generation.
+_KEPT = re.compile(
+    r"-std=.+|-ansi|-pthread|-fopenmp|-f(no-)?(rtti|exceptions|char8_t|signed-char|unsigned-char|ms-extensions|coroutines"
+    r"|short-enums|aligned-new|sized-deallocation|gnu-keywords|operator-names)|-m(avx|sse|fma|f16c|bmi|lzcnt|popcnt).*"
+)
+# The extension's own name varies from case to case and means nothing to a syntax check: one header serves all.
+_EXTENSION_NAME = re.compile(r"-D((?:TORCH|PADDLE)_EXTENSION_NAME)=.*")
+# What g++ accepts and clang rejects by default.
+_LENIENT = ("-w", "-Wno-c++11-narrowing", "-Wno-register", "-Wno-enum-constexpr-conversion")
+_COMMON = (
+    *_LENIENT,
+    "-ferror-limit=0",
+    "-ftemplate-backtrace-limit=0",
+    "-fmacro-backtrace-limit=0",
+    "-fno-spell-checking",  # a corrected name hides the errors that follow from it
+    "-fpch-instantiate-templates",
+)
+
+
+@cache
+def _gcc_directory() -> str:
+    """Where the installed g++ keeps its own files; empty without one."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        found = subprocess.run(
+            ["g++", "-print-libgcc-file-name"], capture_output=True, text=True, check=True, timeout=10
+        )
+        directory = Path(found.stdout.strip()).parent
+        return str(directory) if directory.is_dir() else ""
+    return ""
+
+
+def clang_arguments(flags: Sequence[str], root: str) -> tuple[str, ...]:
+    """libclang's arguments for a C++ unit that g++ compiles with ``flags``.
+
+    Relative directories are below ``root``. Optimisation, debugging and warning flags are dropped. Both compilers see
+    the same standard library; what g++ has and clang's own headers lack (``omp.h``) comes from g++.
+    """
+    kept: list[str] = []
+    position = 0
+    while position < len(flags):
+        flag = flags[position]
+        position += 1
+        name = next((n for n in _WITH_VALUE if flag.startswith(n)), None)
+        if name is None:
+            kept += [flag] if _KEPT.fullmatch(flag) else []
+            continue
+        value = flag[len(name) :]
+        if not value:
+            if position == len(flags):
+                break
+            value = flags[position]
+            position += 1
+        if name in _DIRECTORIES and not os.path.isabs(value):
+            value = os.path.normpath(os.path.join(root, value))
+        kept += [name + value] if len(name) == 2 else [name, value]
+    kept = [_EXTENSION_NAME.sub(r"-D\1=reduced_extension", flag) for flag in kept]
+    if not any(flag.startswith("-std=") for flag in kept):
+        kept.append("-std=gnu++17")  # the default of g++ 11 and later
+    arguments = ["-x", "c++", *kept, "-resource-dir", builtin_headers(), *_COMMON]
+    if directory := _gcc_directory():
+        arguments += [f"--gcc-install-dir={directory}", "-idirafter", f"{directory}/include"]
+    return tuple(arguments)
+
+
+def for_header(arguments: Sequence[str], root: str) -> tuple[str, ...]:
+    """The arguments for making the precompiled header: without the case's own directories and forced includes."""
+    kept: list[str] = []
+    skip = False
+    for position, argument in enumerate(arguments):
+        value = arguments[position + 1] if position + 1 < len(arguments) else ""
+        own = argument == "-include" or (argument in _DIRECTORIES and value.startswith(root))
+        if not skip and not own and not argument.startswith(f"-I{root}"):
+            kept.append(argument)
+        skip = own and not skip
+    kept[kept.index("c++")] = "c++-header"
+    return tuple(kept)
+
+
+class PchStore:
+    """Precompiled headers below ``directory``, the least recently used ones removed beyond the two limits."""
+
+    def __init__(self, directory: Path, max_files: int = 12, max_bytes: int = 3 << 30) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._max_files = max_files
+        self._max_bytes = max_bytes
+
+    def obtain(self, arguments: Sequence[str], headers: Sequence[str], build: Callable[[Path], bool]) -> Path | None:
+        """The header for this content, made by ``build`` (True: written) if there is none; None when it cannot be.
+
+        Only one process builds at a time. A failure is remembered with the content.
+        """
+        path = self._directory / f"{_key(arguments, headers)}.pch"
+        with self._locked():
+            if not path.exists():
+                handle, name = tempfile.mkstemp(dir=self._directory, suffix=".part")
+                os.close(handle)
+                try:
+                    if not build(Path(name)):
+                        Path(name).write_bytes(b"")
+                    Path(name).replace(path)
+                finally:
+                    Path(name).unlink(missing_ok=True)
+            os.utime(path)
+            self._prune(path)
+        return path if path.stat().st_size else None
+
+    def forget(self, path: Path) -> None:
+        """Remove a header that clang found out of date."""
+        path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self._directory / "lock").open("w") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+    def _prune(self, newest: Path) -> None:
+        stats = sorted(((p.stat(), p) for p in self._directory.glob("*.pch")), key=lambda s: -s[0].st_mtime_ns)
+        total = 0
+        for number, (stat, path) in enumerate(stats, 1):
+            total += stat.st_size
+            if path != newest and (number > self._max_files or total > self._max_bytes):
+                path.unlink()
+
+
+def _key(arguments: Sequence[str], headers: Sequence[str]) -> str:
+    """Hex digest of all that decides the content: arguments, headers, and the state of the include directories.
+
+    clang itself checks every file when it loads a precompiled header, so this may be a good guess only.
+    """
+    state = hashlib.sha256(repr((tuple(arguments), tuple(headers))).encode())
+    for argument in arguments:
+        directory = argument.removeprefix("-I")
+        if os.path.isabs(directory):
+            with contextlib.suppress(OSError):
+                state.update(str(Path(directory).stat().st_mtime_ns).encode())
+    return state.hexdigest()[:32]

@@ -1,0 +1,118 @@
+"""The syntax tier: does a translation unit compile? Asked of libclang, with the framework's headers precompiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from reducer.frameworks.pch import PchStore, clang_arguments, for_header
+from reducer.oracle.observation import Diagnostic
+from reducer.tree import check_relative
+from reducer.world.clang_process import ClangFailed, ClangProcess
+
+__all__ = ["ClangChecker", "ClangFailed"]
+
+_CHECK_TIMEOUT = 120.0  # seconds; a full parse of torch/extension.h takes ten on an idle machine
+_BUILD_TIMEOUT = 600.0
+_VIRTUAL = re.compile(rb"\b(virtual|override|final)\b")
+_MAX_FILE = 4 << 20  # bytes; larger files of a case are data
+
+
+class ClangChecker:
+    """Checks units of one side. Start-up is lazy; use as a context manager, or call ``close``.
+
+    ``flags`` are g++'s, as captured from a real build of that side; relative directories are the tree's. Of
+    ``pch_headers`` those are precompiled that exist on that side and compile. ``cache_dir`` keeps precompiled headers
+    (bounded in number and size) from one run to the next.
+
+    With the precompiled header *all* its headers are visible to a unit, whether or not it includes them: keep include
+    lines, and macros defined before them, as they are while it is used, and ask with ``use_pch=False`` otherwise.
+    """
+
+    def __init__(self, flags: Sequence[str], pch_headers: Sequence[str], cache_dir: Path) -> None:
+        self._process = ClangProcess(cache_dir)
+        self._root = str(self._process.directory)
+        self._arguments = clang_arguments(flags, self._root)
+        self._headers = tuple(pch_headers)
+        self._store = PchStore(cache_dir)
+        self._pch: Path | None = None
+        self._prepared = False
+        self.left_out: tuple[str, ...] = ()
+
+    def __enter__(self) -> ClangChecker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._process.close()
+
+    def prepare(self) -> bool:
+        """Have the precompiled header at hand, building it if needed; False when there is none to be had."""
+        if not self._prepared:
+            self._pch = self._obtain() if self._headers else None
+            self._prepared = True
+        return self._pch is not None
+
+    def _obtain(self) -> Path | None:
+        # The worker's directory is another one in every process and must not be part of the key.
+        arguments = for_header(self._arguments, self._root)
+
+        def build(out: Path) -> bool:
+            request = {"do": "precompile", "headers": self._headers, "arguments": arguments, "out": str(out)}
+            answer = self._process.ask(request, _BUILD_TIMEOUT)
+            self.left_out = tuple(answer["failed"])
+            return bool(answer["saved"])
+
+        return self._store.obtain(arguments, self._headers, build)
+
+    def check(self, files: Mapping[str, bytes], unit: str, *, use_pch: bool = True) -> tuple[Diagnostic, ...]:
+        """All errors of one translation unit, in clang's order; empty when it compiles.
+
+        ``files`` is the whole tree (besides it, only the framework's and the system's headers are read). Files of
+        the tree are named by their paths in it, others absolutely. Raises KeyError when ``unit`` is not among
+        ``files``, ValueError for a path that leaves the tree, and ClangFailed when libclang crashes or takes too long.
+        """
+        if unit not in files:
+            raise KeyError(unit)
+        for path in files:
+            check_relative(path)
+        pch = self._pch if use_pch and self.prepare() else None
+        try:
+            return self._ask(files, unit, pch)
+        except ClangFailed:
+            if pch is None or self._usable(pch):
+                raise
+        self._store.forget(pch)
+        self._prepared = False
+        return self._ask(files, unit, self._pch if self.prepare() else None)
+
+    def _usable(self, pch: Path) -> bool:
+        """False for a precompiled header that clang refuses, as it does when a header has changed on disk."""
+        try:
+            return not self._ask({"empty.cc": b"\n"}, "empty.cc", pch)
+        except ClangFailed:
+            return False
+
+    def _ask(self, files: Mapping[str, bytes], unit: str, pch: Path | None) -> tuple[Diagnostic, ...]:
+        sent = {p: c for p, c in files.items() if p == unit or (len(c) <= _MAX_FILE and b"\0" not in c)}
+        # Virtual members of templates are only instantiated in a complete unit, which costs a second with torch.
+        complete = pch is None or any(_VIRTUAL.search(content) for content in sent.values())
+        request = {
+            "do": "check",
+            "files": {path: content.decode("latin-1") for path, content in sent.items()},
+            "unit": unit,
+            "arguments": [*self._arguments, *(("-include-pch", str(pch)) if pch else ())],
+            "complete": complete,
+        }
+        return tuple(_diagnostic(item) for item in self._process.ask(request, _CHECK_TIMEOUT)["diagnostics"])
+
+
+def _diagnostic(item: Any) -> Diagnostic:
+    severity, message, file, line, column, places = item
+    return Diagnostic(severity, message, file, line, column, tuple((name, number) for name, number in places))

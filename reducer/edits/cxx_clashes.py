@@ -15,6 +15,7 @@ from reducer.tree import SourceTree
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _INTERNAL = frozenset({b"static", b"inline", b"constexpr", b"const", b"template"})
+_BEFORE_GLOBAL = frozenset(b"return throw case else new delete do co_return co_yield co_await and or not".split())
 _ROUNDS = 8  # a renaming can make two equal definitions differ, which asks for another; chains are short
 
 
@@ -105,22 +106,43 @@ def _fresh(name: _Name, words: set[bytes]) -> bytes:
 
 
 def rename_words(tree: SourceTree, path: str, names: dict[_Name, bytes]) -> bytes:
-    """The file with names replaced, macros' bodies included; members and names qualified by something else stay."""
+    """The file with names replaced, macros' bodies included.
+
+    Members stay, and all words of a class that has a member of the name; so do names qualified by something else.
+    """
     table = {name.name.encode("latin-1"): (name, text) for name, text in names.items()}
     content = tree[path]
+    members = _members(content)
     pieces: list[bytes] = []
     position = 0
     for start, word, before, qualifier in _words(content):
         if word not in table:
             continue
         name, text = table[word]
-        if before in (b".", b"->"):
+        if before in (b".", b"->") or any(a <= start < b for a, b in members.get(word, ())):
             continue
-        if before == b"::" and qualifier and qualifier.decode("latin-1") not in name.chunk.scope:
+        qualified = qualifier and qualifier not in _BEFORE_GLOBAL
+        if before == b"::" and qualified and qualifier.decode("latin-1") not in name.chunk.scope:
             continue
         pieces += (content[position:start], text)
         position = start + len(word)
     return b"".join((*pieces, content[position:]))
+
+
+def _members(content: bytes) -> dict[bytes, list[tuple[int, int]]]:
+    """For each member's name, the bodies of the classes that have one."""
+    found: dict[bytes, list[tuple[int, int]]] = {}
+    pieces = chunks(content)
+    for chunk in pieces:
+        owner = pieces[chunk.parent] if chunk.parent is not None else None
+        if owner is not None and owner.kind == "class" and owner.body is not None:
+            for name in chunk.names:
+                found.setdefault(name.encode("latin-1"), []).append(owner.body)
+    # A class that is itself renamed has constructors of its name: those are no members in this sense.
+    for chunk in pieces:
+        if chunk.kind == "class" and chunk.names:
+            found.pop(chunk.names[0].encode("latin-1"), None)
+    return found
 
 
 def _words(content: bytes) -> Iterator[tuple[int, bytes, bytes, bytes]]:

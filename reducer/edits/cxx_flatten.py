@@ -95,14 +95,15 @@ def _merge(
     text = writer.text()
     content = _tidy(unite_blocks(text if comments else strip_comments(text)))
     left = _replace_in_lists(tree, sources, target).updated({p: None for p in sources if p != target})
-    gone = {p: None for p in writer.inlined if p not in _needed(left, target, include_dirs)}
+    needed = _needed(left, {target, *writer.inlined}, include_dirs)
+    gone = {p: None for p in writer.inlined if p not in needed}
     return left.updated({**gone, target: content})
 
 
-def _needed(tree: SourceTree, target: str, include_dirs: Sequence[str]) -> set[str]:
-    """The files that the sources left in the tree include, directly or not."""
+def _needed(tree: SourceTree, merged: set[str], include_dirs: Sequence[str]) -> set[str]:
+    """The files that sources outside the merge include, directly or not."""
     seen: set[str] = set()
-    stack = [p for p in tree if is_cxx_source(p) and p != target]
+    stack = [p for p in tree if is_cxx_source(p) and p not in merged]
     while stack:
         current = stack.pop()
         if current not in seen:

@@ -22,26 +22,31 @@ def program(seed: int, size: int) -> SourceTree:
     header, first, second = [b"#pragma once"], [b'#include "h.h"'], [b'#include "h.h"']
     values: list[str] = ["1"]  # expressions of type int that any source can see
     local: dict[int, list[str]] = {0: [], 1: []}
+
+    def use(source: int) -> str:
+        return " + ".join(pick.choices(values + local[source], k=2))
+
+    def seen() -> str:
+        return pick.choice(values)
+
     for n in range(size):
         which = pick.randrange(2)
         body = [first, second][which]
-        use = lambda: " + ".join(pick.choices(values + local[which], k=2))  # noqa: B023, E731
-        seen = lambda: pick.choice(values)  # noqa: E731
         kind = pick.randrange(10)
         if kind == 0:
             header.append(f"// about f{n}\nint f{n}(int x = {seen()});".encode())
-            body.append(f"int f{n}(int x) {{ return x + {use()}; }}".encode())
+            body.append(f"int f{n}(int x) {{ return x + {use(which)}; }}".encode())
             values.append(f"f{n}(2)")
         elif kind == 1:
             header.append(f"namespace n{n % 2} {{ int g{n}(); }}".encode())
-            body.append(f"namespace n{n % 2} {{\nint g{n}() {{ return {use()}; }}\n}}  // namespace".encode())
+            body.append(f"namespace n{n % 2} {{\nint g{n}() {{ return {use(which)}; }}\n}}  // namespace".encode())
             values.append(f"n{n % 2}::g{n}()")
         elif kind == 2:
             header.append(
                 f"struct S{n} {{\n  explicit S{n}(int v) : v_(v) {{}}\n  int get() const;\n"
                 f"  int operator+(int o) const {{ return v_ + o + {seen()}; }}\n private:\n  int v_;\n}};".encode()
             )
-            body.append(f"int S{n}::get() const {{ return v_ + {use()}; }}".encode())
+            body.append(f"int S{n}::get() const {{ return v_ + {use(which)}; }}".encode())
             values += [f"S{n}(3).get()", f"(S{n}(1) + 2)"]
         elif kind == 3:
             header.append(f"template <typename T>\nT t{n}(T x) {{ return x + {seen()}; }}".encode())
@@ -50,17 +55,18 @@ def program(seed: int, size: int) -> SourceTree:
             header.append(f"#define M{n}(x) ((x) + {seen()})".encode())
             values.append(f"M{n}(5)")
         elif kind == 5:
-            body.append(f"namespace {{\nint h{n}() {{ return {use()}; }}\n}}".encode())
+            body.append(f"namespace {{\nint h{n}() {{ return {use(which)}; }}\n}}".encode())
             local[which].append(f"h{n}()")
         elif kind == 6:
-            body.append(f"static const int k{n} = {use()};".encode())
+            body.append(f"static const int k{n} = {use(which)};".encode())
             local[which].append(f"k{n}")
         elif kind == 7:
             header.append(f"enum class E{n} {{ a{n} = 1, b{n} }};\nusing U{n} = E{n};".encode())
             values.append(f"static_cast<int>(U{n}::b{n})")
         elif kind == 8:
             header.append(
-                f"#ifdef ABSENT\nint c{n}() {{ return missing; }}\n#else\ninline int c{n}() {{ return 4; }}\n#endif".encode()
+                f"#ifdef ABSENT\nint c{n}() {{ return missing; }}\n"
+                f"#else\ninline int c{n}() {{ return 4; }}\n#endif".encode()
             )
             values.append(f"c{n}()")
         else:
@@ -73,9 +79,8 @@ def program(seed: int, size: int) -> SourceTree:
 
 
 def errors(tree: SourceTree) -> list[str]:
-    return [
-        f"{d.path}:{d.line} {d.message}" for p in tree if is_cxx_source(p) for d in PARSER.parse(tree, p).diagnostics()
-    ]
+    sources = [path for path in tree if is_cxx_source(path)]
+    return [f"{d.path}:{d.line} {d.message}" for path in sources for d in PARSER.parse(tree, path).diagnostics()]
 
 
 @settings(max_examples=40, deadline=None)

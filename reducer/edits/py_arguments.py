@@ -8,6 +8,7 @@ from reducer.edits.edit import Edit, Op, Splice
 from reducer.edits.passes import Proposal, nothing, proposal
 from reducer.syntax.python import PyModule, pinned_nodes, python_modules
 from reducer.syntax.python_lists import Item, call_items, literal_items
+from reducer.syntax.python_names import dotted
 from reducer.tree import SourceTree
 
 
@@ -24,9 +25,19 @@ class PyArguments:
                 if node in fixed or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
                     continue
                 items = call_items(module, node) if isinstance(node, ast.Call) else literal_items(module, node)
-                for position, item in enumerate(items):
+                first = 1 if not isinstance(node, ast.Call) and _is_tensor_data(module, node) else 0
+                for position, item in list(enumerate(items))[first:]:
                     edits.append(_edit(module, node, items, position, item))
         return proposal(edits, "list") if edits else nothing()
+
+
+def _is_tensor_data(module: PyModule, node: ast.expr) -> bool:
+    """A display, or one inside it, that ``torch`` makes a tensor or shape of: an empty one is a case of its own."""
+    parent = module.parents.get(node)
+    while isinstance(parent, ast.List | ast.Tuple):
+        parent = module.parents.get(parent)
+    chain = dotted(parent.func) if isinstance(parent, ast.Call) else None
+    return chain is not None and chain[0] == "torch"
 
 
 def _edit(module: PyModule, node: ast.expr, items: list[Item], position: int, item: Item) -> Edit:

@@ -42,9 +42,8 @@ class _Alternatives:
     def edits(self) -> Iterator[Edit]:
         fixed = pinned_nodes(self.module)
         for statement in ast.walk(self.module.tree):
-            if isinstance(statement, ast.Assert) and statement.msg is not None and statement not in fixed:
-                start, end = self._inner_end(statement.test), self.module.end(statement)
-                yield Edit((Splice(self.module.path, start, end),), "message of assert", end - start)
+            if isinstance(statement, ast.Assert) and statement not in fixed:
+                yield from self._assertion(statement)
         for node in self.module.expressions:
             if node in fixed or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
                 continue
@@ -52,6 +51,23 @@ class _Alternatives:
                 continue
             yield from self._parts(node)
             yield from self._literals(node)
+
+    def _assertion(self, node: ast.Assert) -> Iterator[Edit]:
+        """What is asserted, only evaluated; no message; the condition of an ``x if c else y`` alone."""
+        path = self.module.path
+        (start, end), low = self.module.span(node), self.module.start(node.test)
+        high = self._inner_end(node.test)
+        keyword = Splice(path, start, start + len(b"assert "))
+        message = (Splice(path, high, end),) if high < end else ()
+        if self.module.source[start : keyword.end] == b"assert " and keyword.end <= low:
+            yield Edit((keyword, *message), "assert", 7 + end - high)
+        if message:
+            yield Edit(message, "message of assert", end - high)
+        for inner in ast.walk(node.test):
+            if isinstance(inner, ast.IfExp):
+                test = ast.unparse(inner.test)
+                for text in (f"assert {test}", f"assert not ({test})"):
+                    yield Edit((Splice(path, start, end, self.module.encode(text)),), text[:40], end - start)
 
     def _inner_end(self, node: ast.expr) -> int:
         start = self.module.start(node)
@@ -98,13 +114,16 @@ class _Alternatives:
             yield node.operand
         elif isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
-        elif isinstance(node, ast.Subscript | ast.Await | ast.Attribute) and not self._is_module(node.value):
-            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "ctx")):
-                yield node.value
+        elif isinstance(node, ast.Subscript | ast.Await | ast.Attribute) and not self._is_context(node.value):
+            yield node.value
 
     def _is_module(self, node: ast.expr) -> bool:
         chain = dotted(node)
         return chain is not None and chain[0] in self.modules
+
+    def _is_context(self, node: ast.expr) -> bool:
+        """A module, or an object that makes no sense without an attribute of it."""
+        return self._is_module(node) or (isinstance(node, ast.Name) and node.id in ("self", "cls", "ctx"))
 
     def _keep(self, node: ast.expr, part: ast.expr) -> Edit | None:
         module = self.module

@@ -71,10 +71,28 @@ def _statement(module: PyModule, statement: ast.stmt) -> str:
     start, end = module.span(statement)
     comments = any(start <= c.start < end for c in module.comments)
     strings = any(start <= t.start < end and "\n" in t.text for t in module.tokens)
-    code = module.code(statement) if comments or strings else ast.unparse(statement)
+    code = module.code(statement) if comments or strings else _unparsed(statement)
     before = [c.text for c in module.comments if _own_line_above(module, c.start, start)]
     trailing = [c.text for c in module.comments if end <= c.start < module.next_line(end)]
     return "\n".join([*before, code + "".join(f"  {c}" for c in trailing)])
+
+
+def _unparsed(statement: ast.stmt) -> str:
+    """``ast.unparse`` without its blank lines (black sets its own) and without the parentheses of returned tuples."""
+    lines = [line for line in ast.unparse(statement).splitlines() if line.strip()]
+    for number, line in enumerate(lines):
+        head = line.lstrip()
+        if head.startswith("return (") and _is_tuple(head[len("return ") :]):
+            lines[number] = line[: len(line) - len(head)] + "return " + head[len("return (") : -1]
+    return "\n".join(lines)
+
+
+def _is_tuple(code: str) -> bool:
+    try:
+        node = ast.parse(code, mode="eval").body
+    except SyntaxError:
+        return False
+    return isinstance(node, ast.Tuple) and len(node.elts) > 1 and node.end_col_offset == len(code.encode())
 
 
 def _own_line_above(module: PyModule, comment: int, start: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reducer.edits.edit import Edit, Op, Splice
@@ -106,7 +106,7 @@ class PyImports:
 
 
 class PyUnusedImports:
-    """Imports that no code names: all at once, then file by file, then one by one."""
+    """Imports that no code names: all at once, then file by file, then one by one; then only their aliases."""
 
     name = "py_unused_imports"
 
@@ -118,11 +118,25 @@ class PyUnusedImports:
             if edits:
                 by_file.append(edits)
         single = [edit for edits in by_file for edit in edits]
+        aliases = [edit for m in python_modules(tree) for edit in _unused_aliases(m)]
         if not single:
-            return nothing()
+            return proposal(aliases, "sweep") if aliases else nothing()
         every = [_together(single, "all unused imports")] if len(single) > 1 else []
         per_file = [_together(edits, "unused imports of a file") for edits in by_file if len(edits) > 1]
-        return proposal([*every, *(per_file if len(by_file) > 1 else []), *single], "sweep")
+        return proposal([*every, *(per_file if len(by_file) > 1 else []), *single, *aliases], "sweep")
+
+
+def _unused_aliases(module: PyModule) -> Iterator[Edit]:
+    """The ``as name`` of imports whose name nothing uses."""
+    used = used_names(module)
+    fixed = pinned_nodes(module)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.alias) and node.asname and node.asname not in used and node not in fixed:
+            start, end = module.span(node)
+            text = module.encode(node.name)
+            yield Edit(
+                (Splice(module.path, start, end, text),), f"alias {node.asname}", max(1, end - start - len(text))
+            )
 
 
 class PySplitImports:

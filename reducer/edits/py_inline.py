@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from reducer.tree import SourceTree
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _LATER = (*FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LONGEST_LINE = 88
 _LONGEST_COPY = 30  # a plain value is copied to several uses only when it is at most this long
 
 
@@ -40,7 +42,7 @@ class PyInline:
         edits: list[Edit] = []
         for module in python_modules(tree):
             found = list(_variables(module))
-            used = [v for v in found if v.uses]
+            used = [v for v in found if v.uses and all(_fits(module, u, _text(module, v.value, {})) for u in v.uses)]
             if len(used) > 1:
                 edits.append(_all_at_once(module, used))
             edits += [_one(module, v) for v in used]
@@ -103,26 +105,29 @@ def _reached(
         elif any(not isinstance(n.ctx, ast.Load) for n in found):
             return None
     mine = set(uses)
-    outside = [
-        n
-        for n in ast.walk(scope)
-        if isinstance(n, ast.Name) and n.id == name and n not in mine and n.lineno > block[position].lineno
-    ]
-    if not closed and (outside or any(name in n.names for n in ast.walk(module.tree) if isinstance(n, ast.Global))):
+    others = [n for n in _in_scope(scope, name) if n not in mine]
+    if not closed:
+        after = any(n.lineno > block[position].lineno for n in others)
+        if after or any(name in n.names for n in ast.walk(module.tree) if isinstance(n, ast.Global)):
+            return None
+    if any(_is_late(module, n, scope) for n in others):
         return None
-    late = [
-        n
-        for n in ast.walk(scope)
-        if isinstance(n, ast.Name) and n.id == name and n not in mine and _is_late(module, n, scope)
-    ]
     copied = is_plain(value) or dotted(value) is not None
-    if late:
-        return None
     if len(uses) > 1 and not (copied and module.end(value) - module.start(value) <= _LONGEST_COPY):
         return None
     if not copied and any(_is_late(module, u, owner) for u in uses):
         return None
     return uses
+
+
+def _in_scope(scope: ast.AST, name: str) -> Iterator[ast.Name]:
+    """The places at which the scope's variable is named; inner functions with a local of that name are left out."""
+    for child in ast.iter_child_nodes(scope):
+        if isinstance(child, (*FUNCTIONS, ast.Lambda)) and name in local_names(child):
+            continue
+        if isinstance(child, ast.Name) and child.id == name:
+            yield child
+        yield from _in_scope(child, name)
 
 
 def _is_late(module: PyModule, use: ast.AST, scope: ast.AST) -> bool:
@@ -149,15 +154,44 @@ def _text(module: PyModule, value: ast.expr, values: Mapping[ast.AST, ast.expr])
     return body
 
 
+def _fits(module: PyModule, use: ast.Name, text: bytes, growth: int = 0) -> bool:
+    """The statement stays on one readable line (or had several before); ``growth``: what other changes add to it."""
+    statement = module.statement_of(use)
+    if statement is None:
+        return False
+    start, end = module.span(statement)
+    if module.next_line(start) < end:
+        return True
+    return end - module.line_start(start) + len(text) - len(use.id) + growth <= _LONGEST_LINE
+
+
 def _all_at_once(module: PyModule, variables: list[_Variable]) -> Edit:
-    values: dict[ast.AST, ast.expr] = {use: v.value for v in variables for use in v.uses}
-    spans = [module.span(v.statement) for v in variables]
+    """All of them together, except for those that would make a line too long."""
+    while True:
+        values: dict[ast.AST, ast.expr] = {use: v.value for v in variables for use in v.uses}
+        spans = [module.span(v.statement) for v in variables]
+        texts: dict[ast.Name, bytes] = {}
+        for variable in variables:
+            for use in variable.uses:
+                start, end = module.span(use)
+                if not any(low <= start and end <= high for low, high in spans):
+                    texts[use] = _text(module, variable.value, values)
+        long = _too_long(module, texts)
+        if long is None:
+            break
+        variables = [v for v in variables if long not in v.uses]
     ops: list[Op] = [Splice(module.path, *v.cut) for v in variables]
-    for use, value in values.items():
-        start, end = module.span(use)
-        if not any(low <= start and end <= high for low, high in spans):
-            ops.append(Splice(module.path, start, end, _text(module, value, values)))
-    return Edit(tuple(ops), f"inline {len(variables)} variables", sum(v.cut[1] - v.cut[0] for v in variables))
+    ops += [Splice(module.path, *module.span(use), text) for use, text in texts.items()]
+    return Edit(tuple(ops), f"inline {len(variables)} variables", max(1, sum(v.cut[1] - v.cut[0] for v in variables)))
+
+
+def _too_long(module: PyModule, texts: Mapping[ast.Name, bytes]) -> ast.Name | None:
+    """The use that adds most to a statement which would get too long."""
+    growth: Counter[ast.stmt | None] = Counter()
+    for use, text in texts.items():
+        growth[module.statement_of(use)] += len(text) - len(use.id)
+    long = [use for use in texts if not _fits(module, use, use.id.encode(), growth[module.statement_of(use)])]
+    return max(long, key=lambda use: len(texts[use]), default=None)
 
 
 def _one(module: PyModule, variable: _Variable) -> Edit:

@@ -11,7 +11,7 @@ from reducer.edits.edit import Edit, Op, Splice
 from reducer.edits.passes import Proposal, nothing, proposal
 from reducer.syntax.python import DEFINITIONS, FUNCTIONS, FunctionNode, PyModule, pinned_nodes, python_modules
 from reducer.syntax.python_lists import Item, base_items, call_items, parameter_items
-from reducer.syntax.python_names import bound_names
+from reducer.syntax.python_names import bound_names, parameters
 from reducer.tree import SourceTree
 
 _KINDS = ("staticmethod", "classmethod", "property")
@@ -37,6 +37,7 @@ class PySignatures:
             for node in ast.walk(module.tree):
                 if not isinstance(node, DEFINITIONS) or node in fixed:
                     continue
+                edits += _evaluated(module, node)
                 edits += _decorators(module, node)
                 if isinstance(node, ast.ClassDef):
                     edits += _bases(module, node)
@@ -71,6 +72,23 @@ def _annotations(module: PyModule) -> Iterator[Splice]:
                 equals = module.token_after(equals.end)
             if equals is not None:
                 yield Splice(module.path, module.end(node.target), equals.start, b" ")
+
+
+def _evaluated(module: PyModule, node: FunctionNode | ast.ClassDef) -> Iterator[Edit]:
+    """Instead of a definition one of the expressions that defining it evaluates: decorators, bases, defaults,
+    annotations."""
+    parts: list[ast.expr] = [d for d in node.decorator_list if not isinstance(d, ast.Name)]
+    if isinstance(node, ast.ClassDef):
+        parts += [b for b in node.bases if not isinstance(b, ast.Name)]
+    else:
+        parts += [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        parts += [p.annotation for p in parameters(node) if p.annotation is not None]
+        parts += [node.returns] if node.returns is not None else []
+    start, end = module.span(node)
+    for part in parts:
+        if not isinstance(part, ast.Constant | ast.Starred | ast.Name):
+            text = ast.unparse(part)
+            yield Edit((Splice(module.path, start, end, module.encode(text)),), f"only {text[:30]}", end - start)
 
 
 def _decorators(module: PyModule, node: FunctionNode | ast.ClassDef) -> Iterator[Edit]:

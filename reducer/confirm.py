@@ -10,8 +10,8 @@ from reducer.frameworks.runner import Timeouts
 from reducer.frameworks.side import Side
 from reducer.oracle.failure import Failure, Signature
 from reducer.oracle.observation import Observation, Step
-from reducer.oracle.oracle import is_same, output_of
-from reducer.oracle.signature import derive
+from reducer.oracle.oracle import output_of
+from reducer.oracle.signature import derive, same
 from reducer.report.result import Commands, Confirmed
 from reducer.tree import SourceTree
 from reducer.world.processes import Limits, run
@@ -57,10 +57,10 @@ def confirm(
     while len(seen) < PADDLE_RUNS:
         seen += _observe(paddle, files, commands.build, commands.run, 1, *places)
     failures = [derive(observation) for observation in seen]
-    same = [f is not None and is_same(expected, f, match, output_of(o)) for f, o in zip(failures, seen, strict=True)]
+    alike = [f is not None and same(expected, f, match, output_of(o)) for f, o in zip(failures, seen, strict=True)]
     control = _observe(torch, files, commands.control_build, commands.control_run, 1, *places)
     refused = [derive(observation) for observation in control]
-    counts = Confirmed(len(seen), sum(same), len(control), sum(r is None for r in refused))
+    counts = Confirmed(len(seen), sum(alike), len(control), sum(r is None for r in refused))
     return Confirmation(counts, _log(seen[0]), _log(control[0]), failures[-1], refused[-1])
 
 

@@ -21,9 +21,10 @@ from reducer.frameworks.syntax_tier import ClangTier
 from reducer.frameworks.versions import VersionError, probe
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
-from reducer.oracle.oracle import Oracle
+from reducer.oracle.oracle import Oracle, agrees
 from reducer.outcome import Outcome, commands_of, result_of, summary_of
 from reducer.reduction import Reduction
+from reducer.report.scrub import Private
 from reducer.report.write import OutputError, check_output, write_mre
 from reducer.resources import template
 from reducer.routes.context import SETUP_TEMPLATE, Context
@@ -90,7 +91,8 @@ def run(settings: Settings) -> Outcome:
             return runner.observe(sides[name], candidate, fast=fast)
 
         signature = baseline.failure.signature
-        oracle = Oracle(signature, observe, clang, match, checks.for_case(frozen.tree))
+        syntax = clang if clang is not None and agrees(clang, baseline.candidate, signature) else None
+        oracle = Oracle(signature, observe, syntax, match, checks.for_case(frozen.tree))
         reduction = Reduction(baseline.candidate, oracle, console.say, Budget())
         context = Context(baseline, reduction, runner, paddle, torch, clang, console.say, template(SETUP_TEMPLATE))
 
@@ -110,7 +112,8 @@ def run(settings: Settings) -> Outcome:
             frozen.tree,
             settings.failing_cmd,
         )
-        write_mre(settings.out, result)
+        private = Private.of_this_machine({str(home): ".", str(paddle_python.parent.parent): "<venv>"})
+        write_mre(settings.out, result, private)
         return Outcome(code, settings.out, summary_of(result, code), result)
 
 

@@ -59,6 +59,15 @@ class ClangChecker:
             self._prepared = True
         return self._pch is not None
 
+    @property
+    def root(self) -> str:
+        """The directory that stands for the tree in ``parse_arguments``."""
+        return self._root
+
+    def parse_arguments(self) -> tuple[str, ...]:
+        """clang's arguments for a unit of this side, with the precompiled header when there is one."""
+        return (*self._arguments, "-include-pch", str(self._pch)) if self.prepare() else self._arguments
+
     def _obtain(self) -> Path | None:
         # The worker's directory is another one in every process and must not be part of the key.
         arguments = for_header(self._arguments, self._root)

@@ -10,10 +10,11 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reducer.oracle.candidate import Candidate
+from reducer.oracle.canonical import canonical_key
 from reducer.oracle.failure import Failure, Signature
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.signature import derive, same
@@ -70,7 +71,7 @@ class Oracle:
 
     def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
         """Judge one candidate. ``real``: by the library's own build and command in fresh processes on both sides."""
-        key = (candidate.key, real)
+        key = (candidate.key if real else canonical_key(candidate), real)
         if key in self._known:
             self.statistics.cache_hits += 1
             return self._known[key]
@@ -134,20 +135,22 @@ class Oracle:
     def _on_paddle(self, failure: Failure | None, output: str) -> Verdict:
         if failure is None:
             return Verdict.PASSES
-        if is_same(self.expected, failure, self.match, output):
+        if same(self.expected, failure, self.match, output):
             return Verdict.SAME
         if failure.signature.kind == "timeout":
             return Verdict.TIMEOUT
         return Verdict.DIFFERENT
 
 
-def is_same(expected: Signature, failure: Failure, match: re.Pattern[str] | None, output: str) -> bool:
-    """``signature.same``, with import and run taken as one stage: code that moves from a module into the script fails
-    where it is run instead of where it is imported."""
-    loads = ("import", "run")
-    if expected.stage in loads and failure.signature.stage in loads:
-        expected = replace(expected, stage=failure.signature.stage)
-    return same(expected, failure, match, output)
+def agrees(syntax: SyntaxTier, baseline: Candidate, expected: Signature) -> bool:
+    """Whether the syntax tier sees the untouched case as the real build did: it may only judge candidates then."""
+    seen, control = syntax("paddle", baseline), syntax("torch", baseline)
+    if seen is None or control is None or derive(control) is not None:
+        return False
+    failure = derive(seen)
+    if expected.stage == "compile":
+        return failure is not None and same(expected, failure, None, "")
+    return failure is None
 
 
 def output_of(seen: Observation) -> str:

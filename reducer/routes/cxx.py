@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
 from reducer.edits.cxx_expressions import CxxExpressions, CxxQualifiers
-from reducer.edits.cxx_flatten import merge_sources, strip_comments
+from reducer.edits.cxx_flatten import merge_sources
 from reducer.edits.cxx_format import format_cxx
 from reducer.edits.cxx_includes import CxxConditionals, CxxIncludes
 from reducer.edits.cxx_module import CxxModule
@@ -26,6 +26,7 @@ from reducer.routes.context import RUN_SCRIPT, Context
 from reducer.routes.python import polish, reduce_python
 from reducer.slicing.cxx import Root, cxx_slice, dependency_graph
 from reducer.syntax.cxx import CxxParser
+from reducer.syntax.cxx_text import strip_comments
 from reducer.tree import SourceTree
 
 
@@ -73,8 +74,8 @@ def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) 
     names = extension_names(context.baseline.control)
     own = list(dict.fromkeys(flag for unit in units(context.baseline.control) for flag in unit.own))
     for tree in _slices(context, roots):
-        merged = merge_sources(tree, parser(context), SOURCE)
-        if merged is None:
+        merged = merge_sources(tree, parser(context), SOURCE, include_dirs=include_dirs(context), comments=False)
+        if SOURCE not in merged:
             continue
         content = strip_comments(merged[SOURCE])
         for name in names or (NAME,):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from reducer.edits.edit import apply
 from reducer.edits.extension import SCRIPT
 from reducer.edits.files import Files
 from reducer.edits.fold_pytest import fold
@@ -40,7 +41,7 @@ def reduce_python(context: Context) -> None:
         return
     to_script(context, record)
     without_build(context)
-    slices(context, record)
+    slices(context)
     fine(context)
 
 
@@ -71,9 +72,9 @@ def _scripts(context: Context, record: dict[str, Any]) -> Iterator[Candidate]:
         source = best.tree[script[0]]
         trees.append(best.tree.updated({script[0]: None, SCRIPT: source}))
     elif test is not None:
-        nodes = [test[1]] if test[1] else [n.partition("::")[2] for n in record.get("tests", {})]
-        for node in nodes or [""]:
-            folded = fold(best.tree, test[0], node, SCRIPT, record=record)
+        ran = {n.partition("::")[2]: t for n, t in record.get("tests", {}).items() if n.startswith(test[0])}
+        for node in [test[1]] if test[1] else list(ran) or [""]:
+            folded = fold(best.tree, test[0], node, SCRIPT, indices=ran.get(node, {}).get("indices"))
             if folded is not None:
                 trees.append(folded)
     for tree in trees:
@@ -101,13 +102,14 @@ def without_build(context: Context) -> None:
         context.reduction.accepts(Candidate(best.tree, Recipe(None, best.recipe.run)), "without the extension")
 
 
-def slices(context: Context, record: dict[str, Any]) -> None:
+def slices(context: Context) -> None:
     """What the failing run executed, then files nobody needs, then the library's modules into the script."""
     reduction = context.reduction
-    executed = {path: set(lines) for path, lines in record.get("executed", {}).items()}
+    executed = {path: set(lines) for path, lines in context.record().get("executed", {}).items()}
     allowed = python_only(context)
-    for edits in executed_slice(reduction.best.tree, executed):
-        if reduction.tree(edits, "slice of what was executed"):
+    kept = [path for path in reduction.best.tree if not allowed(path)]
+    for edit in executed_slice(reduction.best.tree, executed, keep=kept):
+        if reduction.tree(apply(reduction.best.tree, [edit]), "slice of what was executed"):
             break
     builds = reduction.best.recipe.build is not None
     reduction.run(Restricted(Files(), lambda path: path != SCRIPT and (allowed(path) or not builds)))

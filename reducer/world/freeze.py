@@ -31,11 +31,11 @@ class Frozen:
     notes: tuple[str, ...]
 
 
-def freeze(repo: Path) -> Frozen:
+def freeze(repo: Path, output: Path | None = None) -> Frozen:
     """Read what git tracks below ``repo``, and what it does not ignore; with no git, all but build products.
 
-    Symbolic links to files inside the checkout are read through; links that leave it, and loops, are left out.
-    Raises FreezeError.
+    What lies below ``output`` (an earlier result in the checkout) is left out. Symbolic links to files inside the
+    checkout are read through; links that leave it, and loops, are left out. Raises FreezeError.
     """
     if not repo.exists():
         raise FreezeError(f"{repo} does not exist. Give the library's checkout with --repo.")
@@ -46,12 +46,15 @@ def freeze(repo: Path) -> Frozen:
     if paths is None:
         paths = _walk(repo)
     root = repo.resolve()
+    earlier = output.resolve() if output is not None else None
     files: dict[str, bytes] = {}
     executable: list[str] = []
     for path in paths:
         source = repo / path
         try:
             real = source.resolve()
+            if earlier is not None and real.is_relative_to(earlier):
+                continue
             if not real.is_relative_to(root):
                 notes.append(f"{path} links to a place outside the checkout and was left out")
                 continue

@@ -1,0 +1,83 @@
+"""The syntax tier of both sides: all C++ of a candidate through libclang, with the flags of the baseline's builds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from reducer.frameworks.build_command import CXX_SOURCE
+from reducer.frameworks.flags import system_includes, units
+from reducer.oracle.candidate import Candidate
+from reducer.oracle.clang_check import ClangChecker, ClangFailed
+from reducer.oracle.observation import Diagnostic, Observation, SideName
+from reducer.syntax.cxx import CxxParser, cxx_digest
+from reducer.tree import SourceTree
+
+_CUDA = (".cu",)
+
+
+class ClangTier:
+    """Answers with the diagnostics of one side, or None where it cannot judge (CUDA sources, a libclang crash).
+
+    ``precompiled`` must be off while includes are reduced: with it every header of the set is visible to every unit.
+    """
+
+    def __init__(self, paddle: Observation, control: Observation) -> None:
+        found: dict[SideName, Observation] = {"paddle": paddle, "torch": control}
+        self._flags = {side: units(seen)[0].flags for side, seen in found.items()}
+        self._headers: tuple[str, ...] | None = None
+        self._checkers: dict[SideName, ClangChecker] = {}
+        self._parser: CxxParser | None = None
+        self._known: dict[tuple[SideName, bool, str], tuple[Diagnostic, ...] | None] = {}
+        self.precompiled = True
+
+    @classmethod
+    def of(cls, paddle: Observation, control: Observation) -> ClangTier | None:
+        """The tier of a case, or None when one side compiled nothing."""
+        return cls(paddle, control) if units(paddle) and units(control) else None
+
+    def close(self) -> None:
+        """End the worker processes."""
+        for checker in self._checkers.values():
+            checker.close()
+        self._checkers.clear()
+
+    def __call__(self, side: SideName, candidate: Candidate, /) -> Observation | None:
+        sources = [path for path in candidate.tree if path.endswith(CXX_SOURCE)]
+        if candidate.recipe.build is None or not sources or any(path.endswith(_CUDA) for path in sources):
+            return None
+        key = (side, self.precompiled, cxx_digest(candidate.tree))
+        if key not in self._known:
+            self._known[key] = self._check(side, candidate.tree, sources)
+        found = self._known[key]
+        return None if found is None else Observation(side, "", diagnostics=found)
+
+    def parser(self, tree: SourceTree) -> CxxParser:
+        """A parser with the control's flags and precompiled headers: there the code is free of errors."""
+        if self._parser is None:
+            checker = self._checker("torch", tree)
+            self._parser = CxxParser(checker.parse_arguments(), checker.root)
+        return self._parser
+
+    def _checker(self, side: SideName, tree: SourceTree) -> ClangChecker:
+        if self._headers is None:
+            self._headers = system_includes(tree)
+        if side not in self._checkers:
+            self._checkers[side] = ClangChecker(self._flags[side], self._headers, cache_directory())
+        return self._checkers[side]
+
+    def _check(self, side: SideName, tree: SourceTree, sources: list[str]) -> tuple[Diagnostic, ...] | None:
+        checker = self._checker(side, tree)
+        found: list[Diagnostic] = []
+        for source in sources:
+            try:
+                found += checker.check(tree, source, use_pch=self.precompiled)
+            except ClangFailed:
+                return None
+        return tuple(found)
+
+
+def cache_directory() -> Path:
+    """Where precompiled headers are kept from one run to the next."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "torch-compat-reduce" / "pch"

@@ -1,4 +1,4 @@
-"""A tolerant C++ tokenizer: byte offsets, bracket matching, no preprocessing.
+"""The tokens of a C++ file for parsing: decoded, without comments, with bracket matching and template arguments.
 
 It sees the text as a person does (macro arguments are plain tokens), so it serves for files that no compiler accepts
 and for code inside macro calls, where libclang's cursors lose their places.
@@ -6,26 +6,14 @@ and for code inside macro calls, where libclang's cursors lose their places.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from reducer.syntax.cxx_text import TokenKind, code_tokens
+
 Kind = Literal["id", "num", "str", "char", "punct", "pp"]
 
-_TOKEN = re.compile(
-    rb"""
-    (?P<space>\s+|\\\r?\n|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
-  | (?P<raw>(?:u8|[uUL])?R"(?P<delim>[^\s()\\]{0,16})\(.*?\)(?P=delim)")
-  | (?P<str>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
-  | (?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
-  | (?P<num>\.?\d(?:[eEpP][+-]|'?[\w.])*)
-  | (?P<id>(?:[A-Za-z_$]|[^\x00-\x7f])(?:\w|\$|[^\x00-\x7f])*)
-  | (?P<punct>\.\.\.|<<=|->\*|<=>|::|->|\+\+|--|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\#|\.\*|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_DIRECTIVE = re.compile(rb"#(?:\\\r?\n|/\*.*?\*/|[^\n])*", re.DOTALL)
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _IN_TEMPLATE_ARGUMENTS = {"::", ",", "*", "&", "&&", "...", "<", ">", "(", ")", "[", "]"}
 
@@ -104,8 +92,13 @@ class TokenFile:
                 position = self.match[position]
             elif token.kind not in ("id", "num") and token.text not in _IN_TEMPLATE_ARGUMENTS:
                 return None
+            elif token.text in ("&&", "&", "*") and self._is_operand(position + 1):
+                return None  # an operator: a reference or pointer mark ends its type
             position += 1
         return None
+
+    def _is_operand(self, index: int) -> bool:
+        return self.kind(index) in ("id", "num") and self.text(index) != "const"
 
     def split(self, first: int, last: int, separator: str = ",") -> list[tuple[int, int]]:
         """The parts (first, last token, both included) between ``separator`` at bracket depth 0 of a token range."""
@@ -130,34 +123,19 @@ class TokenFile:
 
 
 def tokenize(content: bytes) -> list[Token]:
-    """All tokens of ``content``; bytes that start no token become one-byte ``punct`` tokens."""
+    """All tokens of ``content`` but comments; ``>=`` is one token, ``>>`` two, so that it closes two template lists."""
     tokens: list[Token] = []
-    position = 0
-    fresh_line = True
-    while position < len(content):
-        if fresh_line and content[position : position + 1] == b"#":
-            found = _DIRECTIVE.match(content, position)
-            assert found is not None
-            tokens.append(_token("pp", content, position, found.end()))
-            position = found.end()
-            continue
-        found = _TOKEN.match(content, position)
-        assert found is not None  # the last alternative takes any byte
-        group = found.lastgroup or "punct"
-        if group == "delim":
-            group = "raw"
-        if found.group("space") is not None:
-            fresh_line = fresh_line or b"\n" in found.group()
+    for found in code_tokens(content):
+        text = found.text.decode("utf-8", "surrogateescape")
+        last = tokens[-1] if tokens else None
+        if text == "=" and last is not None and last.text == ">" and last.end == found.start:
+            tokens[-1] = Token("punct", ">=", last.start, found.end)
         else:
-            fresh_line = False
-            kind: Kind = "str" if found.group("raw") is not None else _KINDS[group]
-            tokens.append(_token(kind, content, position, found.end()))
-        position = found.end()
+            kind = "char" if found.kind == "string" and text.endswith("'") else _KINDS[found.kind]
+            tokens.append(Token(kind, text, found.start, found.end))
     return tokens
 
 
-_KINDS: dict[str, Kind] = {"str": "str", "raw": "str", "char": "char", "num": "num", "id": "id", "punct": "punct"}
-
-
-def _token(kind: Kind, content: bytes, start: int, end: int) -> Token:
-    return Token(kind, content[start:end].decode("utf-8", "surrogateescape"), start, end)
+_KINDS: dict[TokenKind, Kind] = {
+    "word": "id", "number": "num", "string": "str", "punct": "punct", "directive": "pp", "comment": "punct",
+}  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import POINTER, byref, c_uint, c_void_p
+from ctypes import CFUNCTYPE, POINTER, byref, c_uint, c_void_p
 from functools import cache
 from typing import Any
 
@@ -63,8 +63,7 @@ def _place(unit: CxxUnit, location: Any) -> tuple[str, int] | None:
 
 @cache
 def _file_location() -> Any:
-    """``clang_getFileLocation``, which the binding leaves out."""
-    function = cindex.conf.lib.clang_getFileLocation
-    function.argtypes = [cindex.SourceLocation, POINTER(c_void_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)]
-    function.restype = None
-    return function
+    """``clang_getFileLocation``, which the binding leaves out; a prototype of its own, as the library is shared."""
+    unsigned = POINTER(c_uint)
+    prototype = CFUNCTYPE(None, cindex.SourceLocation, POINTER(c_void_p), unsigned, unsigned, unsigned)
+    return prototype(("clang_getFileLocation", cindex.conf.lib))

@@ -69,8 +69,9 @@ class CxxModule:
         included = _includes(view)
         if "torch/extension.h" in included.values():
             yield Edit(ops, "initialiser to an empty pybind11 module", gain)
-        elif swapped := _swap_headers(path, view, included):
-            yield Edit((*ops, *swapped), "initialiser to an empty pybind11 module", gain)
+        else:
+            headers = _swap_headers(path, view, included) or (Splice(path, 0, 0, b"#include <torch/extension.h>\n"),)
+            yield Edit((*ops, *headers), "initialiser to an empty pybind11 module", gain)
         if len(modules) == 1:
             shorter = _short_initialiser(path, view, modules[0])
             if shorter is not None:

@@ -67,8 +67,8 @@ def _in_file(path: str, view: Outline) -> Iterator[Registration]:
                     literal = next(
                         (k for k in range(arguments[0][0], arguments[0][1] + 1) if file.kind(k) == "str"), None
                     )
-                    if literal is None:
-                        continue
+                    if literal is None or not file.text(literal).startswith('"'):
+                        continue  # a raw string is no place to count characters in
                     kind: Literal["def", "impl"] = "def" if file.text(i) == "def" else "impl"
                     op = file.text(literal)[1:-1].split("(")[0].split(".")[0].split("::")[-1].strip()
                     target = _target(view, arguments[1:])

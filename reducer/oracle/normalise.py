@@ -9,6 +9,8 @@ from reducer.oracle.names import demangle
 CUT = "..."
 """How pytest's summary ends a message that it had no room for."""
 
+_LONGEST = 2000  # characters of a message that can decide; printed tensors are longer
+
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "`": "'"})
 _HINT = re.compile(
@@ -29,7 +31,7 @@ _TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}\b")
 _PATH = re.compile(
     r"(?<![\w.])~?(?:\.{0,2}/[\w.+@~=-]+)+/?(?::\d+(?::\d+)?)?|(?<![\w./])[\w.+-]+(?:/[\w.+-]+)+\.\w+:\d+"
 )
-_LIBRARY = re.compile(r"[\w.+-]+\.so(?:\.\d+)*\b|[\w.+-]+\.(?:o|cc|cpp|cu|py):\d+")
+_LIBRARY = re.compile(r"(?<![\w.+-])[\w.+-]+\.(?:so(?:\.\d+)*\b|(?:o|cc|cpp|cu|py):\d+)")
 _NUMBER = re.compile(r"(?<![\w.])\d+\.\d+s\b|(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _LIST = re.compile(r"(?<=[\[({])(?:\s*<n>\s*,?)+(?=[\])}])")
 _MANGLED = re.compile(r"\b_Z\w+")
@@ -65,8 +67,8 @@ def decisive_line(message: str) -> str:
     if not lines:
         return ""
     if lines[0].endswith(":") and len(lines) > 1:
-        return f"{lines[0]} {lines[1]}"
-    return lines[0]
+        return f"{lines[0]} {lines[1]}"[:_LONGEST]
+    return lines[0][:_LONGEST]
 
 
 def operators(message: str) -> tuple[str, ...]:
@@ -91,7 +93,8 @@ def inner(message: str) -> str:
 def template(message: str) -> str:
     """The part of ``message`` that stays when the case moves, shrinks or runs again."""
     text = straight(strip_ansi(message))
-    text = decisive_line(without_hints(_SOURCE_TAIL.sub("", without_paddle_block(text))))
+    text = decisive_line(without_paddle_block(text))
+    text = without_hints(_SOURCE_TAIL.sub("", text))
     text = without_operators(text)
     text = _CONVERSION.sub(lambda m: m.group(1) + demangle(m.group(2)), text)
     text = _MANGLED.sub(lambda m: demangle(m.group()), text)

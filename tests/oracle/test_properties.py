@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,3 +115,11 @@ def test_any_text_can_be_read(text: str) -> None:
     assert failure is not None and same(failure.signature, failure)
     assert derive(Observation("paddle", "/case", build=Step("build", 1, text, text))) is not None
     assert "\n" not in template(text)
+
+
+@pytest.mark.parametrize("unit", ["x", "a b ", "[1, 2, ", "a/b.c-d/", "'", "-", "E   x: y\n", "k: v\n"])
+def test_huge_output_takes_no_more_than_seconds(unit: str) -> None:
+    text = 'Traceback (most recent call last):\n  File "/case/a.py", line 1, in <module>\nValueError: ' + unit * 50_000
+    start = time.monotonic()
+    assert derive(Observation("paddle", "/case", run=Step("python a.py", 1, text, text))) is not None
+    assert time.monotonic() - start < 10

@@ -54,7 +54,8 @@ PROJECT = SourceTree(
         b"    def step(self):\n        return self.size\n\n\ndef other():\n    pass\n",
         "lib/extra.py": b"def unrelated():\n    pass\n",
         "conftest.py": b"import pytest\n\n\n@pytest.fixture\ndef number():\n    return 1.5\n",
-        "tests/test_a.py": b"import lib\nfrom lib import used\n\n\ndef test_used(number):\n    assert used(number) == 1\n"
+        "tests/test_a.py": b"import lib\n"
+        b"from lib import used\n\n\ndef test_used(number):\n    assert used(number) == 1\n"
         b"\n\ndef test_spare():\n    assert lib.spare() == 3\n",
     }
 )

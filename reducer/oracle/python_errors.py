@@ -114,6 +114,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]], ...] = 
     (re.compile(r"'([\w.]+)' object (?:is not|does not|cannot)"), _known_class),
     (re.compile(r"Object of type ([\w.]+) is not"), _known_class),
 )
+_LONGEST = 4000  # characters; what is wrong is said before the arguments are printed
 _OP_ATTRIBUTE = re.compile(r"^'\w+\.\w+' has no attribute '\w+'$")
 
 
@@ -138,7 +139,7 @@ def about(message: str) -> tuple[str, str]:
     (reduction renames them); "" when the message names nothing that stays.
     An unexpected keyword is named with its function: ``torch.max(dim=)``.
     """
-    text = straight(strip_ansi(message))
+    text = straight(strip_ansi(message))[:_LONGEST]
     if _OP_ATTRIBUTE.match(decisive_line(without_hints(text))):
         return "torch.ops", "'<op>' has no attribute '<overload>'"
     searched = inner(without_hints(text))

@@ -273,13 +273,17 @@ class _Builder:
 
     def using(self) -> None:
         """libclang looks through using-declarations and directives: the code behind them needs them by name."""
+        users: dict[str, set[int]] = {}
+        for number, node in enumerate(self.nodes):
+            for word, _, before in node.own:
+                if before not in (b".", b"->"):
+                    users.setdefault(word, set()).add(number)
         for number, node in enumerate(self.nodes):
             if node.chunk.kind == "using":
-                for user, other in enumerate(self.nodes):
-                    if self.units.visible(other.path, node.path) and any(
-                        word in node.chunk.names and before not in (b".", b"->") for word, _, before in other.own
-                    ):
-                        self.require(user, number)
+                for name in node.chunk.names:
+                    for user in users.get(name, ()):
+                        if self.units.visible(self.nodes[user].path, node.path):
+                            self.require(user, number)
             elif node.chunk.kind in ("using-namespace", "alias"):
                 self.require_namespace(number)
             if node.chunk.kind == "using-namespace":
@@ -418,13 +422,19 @@ def _label(node: Node, tree: SourceTree) -> str:
 
 def cxx_slice(graph: CxxGraph, roots: Iterable[Root]) -> frozenset[int]:
     """The elements to keep: what the roots name, all that it needs, its own registrations, and what makes the
-    extension importable. Empty when no root is in the tree.
+    extension importable. A failing macro alone stands for its cheapest use; a failing line outside all declarations
+    (an include) needs nothing but the module. Empty when no root is in the tree.
     """
     starts: set[int] = set()
+    outside = False
     for root in roots:
-        starts.update(_start(graph, root))
-    if not starts:
+        found = _start(graph, root)
+        starts.update(found)
+        outside = outside or (not found and not isinstance(root, str) and root[0] in graph.tree)
+    if not starts and not outside:
         return frozenset()
+    if starts and all(graph.elements[i].kind == "macro" for i in starts):
+        starts |= _cheapest_user(graph, starts)
     named = {name for s in starts for name in graph.elements[s].names}
     for index, element in enumerate(graph.elements):
         if any(f is not None and f.split("::")[-1] in named for f in _functions(element)):
@@ -432,6 +442,16 @@ def cxx_slice(graph: CxxGraph, roots: Iterable[Root]) -> frozenset[int]:
     keep = graph.closure(starts, bring=True)
     starts |= {i for i, element in enumerate(graph.elements) if element.kind == "module"}
     return graph.closure(keep | starts | _callers(graph, keep), bring=True)
+
+
+def _cheapest_user(graph: CxxGraph, macros: set[int]) -> set[int]:
+    """The declaration that uses the macros with the smallest closure, through other macros if need be."""
+    users = [
+        i
+        for i, element in enumerate(graph.elements)
+        if element.kind in ("function", "module", "variable", "class", "call") and macros & graph.closure([i])
+    ]
+    return {min(users, key=lambda i: (len(graph.closure([i], bring=True)), i))} if users else set()
 
 
 def _functions(element: Element) -> list[str | None]:

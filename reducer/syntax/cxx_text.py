@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -21,6 +22,7 @@ _TOKEN = re.compile(
     """,
     re.S | re.X,
 )
+_LOOK_BACK = 400  # tokens; a template header or a block of comments above a declaration is shorter than that
 _OPEN = {b"(": b")", b"[": b"]", b"{": b"}"}
 _CLOSE = frozenset(_OPEN.values())
 
@@ -148,10 +150,27 @@ def declaration_span(content: bytes, start: int, end: int) -> tuple[int, int]:
     A range that then fills whole lines takes the last line's newline with it.
     """
     tokens = tokenize(content)
-    after = next((t for t in tokens if t.start >= end and t.kind != "comment"), None)
+    starts = _starts(content)
+    following = bisect_left(starts, end)
+    while following < len(tokens) and tokens[following].kind == "comment":
+        following += 1
+    after = tokens[following] if following < len(tokens) else None
     if after is not None and after.text == b";" and b"\n\n" not in content[end : after.start]:
         end = after.end
-    before = [t for t in tokens if t.end <= start]
+    first = bisect_left(starts, start)
+    if first and tokens[first - 1].end > start:
+        first -= 1
+    return whole_lines(content, _lead_start(content, tokens, first, start), end)
+
+
+@lru_cache(maxsize=256)
+def _starts(content: bytes) -> tuple[int, ...]:
+    return tuple(token.start for token in tokenize(content))
+
+
+def _lead_start(content: bytes, tokens: tuple[Token, ...], first: int, start: int) -> int:
+    """Where what leads into the declaration at ``start`` begins; ``first`` is the index of its own first token."""
+    before = list(tokens[max(0, first - _LOOK_BACK) : first])
     while before:
         last = before[-1]
         if last.kind == "comment":
@@ -166,7 +185,7 @@ def declaration_span(content: bytes, start: int, end: int) -> tuple[int, int]:
             break
         start = before[opening].start
         del before[opening:]
-    return whole_lines(content, start, end)
+    return start
 
 
 def whole_lines(content: bytes, start: int, end: int) -> tuple[int, int]:

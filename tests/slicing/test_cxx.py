@@ -123,6 +123,14 @@ def test_the_line_of_a_macro_or_a_comment_finds_its_declaration() -> None:
     assert at is not None and graph.elements[at].label == "macro lib::LIB_CHECK"
 
 
+def test_a_failing_macro_brings_a_use_of_it_and_a_failing_include_brings_the_module() -> None:
+    graph = dependency_graph(None, LIBRARY)
+    by_macro = labels(graph, cxx_slice(graph, [("csrc/common.h", 4)]))
+    assert {"macro lib::LIB_CHECK", "function wanted"} <= by_macro and "function neighbour" not in by_macro
+    by_include = labels(graph, cxx_slice(graph, [("csrc/register.cc", 1)]))
+    assert by_include == {"module PYBIND11_MODULE(_C, m)"}
+
+
 def test_registration_through_a_function_keeps_its_call() -> None:
     tree = SourceTree(
         {

@@ -53,24 +53,19 @@ class CxxGraph:
     _maps: dict[str, FileMap] = field(repr=False)
     _element_of: tuple[int, ...] = field(repr=False)
 
-    def at(self, path: str, line: int) -> int | None:
-        """The innermost element on a line (counted from 1)."""
+    def on_line(self, path: str, line: int) -> frozenset[int]:
+        """The elements on a line (counted from 1): the innermost around its first word, and all that start on it."""
         content = self.tree.get(path)
         if content is None or path not in self._maps:
-            return None
+            return frozenset()
         lines = content.splitlines(keepends=True)
         if not 1 <= line <= len(lines):
-            return None
+            return frozenset()
         start = sum(map(len, lines[: line - 1]))
         text = lines[line - 1]
-        first = start + len(text) - len(text.lstrip())
-        last = start + len(text.rstrip())
-        best: int | None = None
-        for offset in {first, max(first, last - 1)}:
-            number = self._maps[path].at(offset, wide=True)
-            if number is not None and (best is None or self._element_of[number] > best):
-                best = self._element_of[number]
-        return best
+        around = self._maps[path].at(start + len(text) - len(text.lstrip()), wide=True)
+        numbers = self._maps[path].starting(start, start + len(text))
+        return frozenset(self._element_of[n] for n in (*numbers, *([] if around is None else [around])))
 
     def closure(self, start: Iterable[int], bring: bool = False) -> frozenset[int]:
         """``start`` and all that it requires (and, with ``bring``, what that brings along)."""
@@ -460,8 +455,7 @@ def _functions(element: Element) -> list[str | None]:
 
 def _start(graph: CxxGraph, root: Root) -> list[int]:
     if not isinstance(root, str):
-        found = graph.at(*root)
-        return [] if found is None else [found]
+        return sorted(graph.on_line(*root))
     registering = list(graph.registering(root))
     if registering:
         return registering

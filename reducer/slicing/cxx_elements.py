@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -46,6 +46,10 @@ class FileMap:
             if span.start <= offset < span.end:
                 return following
         return number
+
+    def starting(self, start: int, end: int) -> Sequence[int]:
+        """The nodes whose chunks begin in ``start:end``."""
+        return self._numbers[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
 
 class Units:

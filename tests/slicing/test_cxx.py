@@ -119,8 +119,12 @@ def test_what_a_slice_leaves_parses() -> None:
 
 def test_the_line_of_a_macro_or_a_comment_finds_its_declaration() -> None:
     graph = dependency_graph(None, LIBRARY)
-    at = graph.at("csrc/common.h", 3)
-    assert at is not None and graph.elements[at].label == "macro lib::LIB_CHECK"
+    assert labels(graph, graph.on_line("csrc/common.h", 3)) == {"macro lib::LIB_CHECK"}
+    assert labels(graph, graph.on_line("csrc/register.cc", 9)) == {
+        "registration TORCH_LIBRARY_IMPL(lib, CPU, m)",
+        'statement m.impl("wanted", &wanted);',
+        'statement m.impl("neighbour", &neighbour);',
+    }
 
 
 def test_a_failing_macro_brings_a_use_of_it_and_a_failing_include_brings_the_module() -> None:

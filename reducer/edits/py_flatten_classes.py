@@ -6,6 +6,7 @@ import ast
 import copy
 import itertools
 import keyword
+from collections import Counter
 from dataclasses import dataclass, field
 
 from reducer.edits.edit import Edit, Write
@@ -32,14 +33,24 @@ class PyFlattenClasses:
         edits = []
         for module in python_modules(tree):
             fixed = pinned_nodes(module)
+            uses = Counter(n.id for n in ast.walk(module.tree) if isinstance(n, ast.Name))
             for position, node in enumerate(module.tree.body):
-                if isinstance(node, ast.ClassDef) and node not in fixed:
+                if isinstance(node, ast.ClassDef) and node not in fixed and _may_flatten(node, uses[node.name]):
                     try:
                         text = _Flattening(module, position).text()
                     except (_Unsuitable, UnicodeEncodeError):
                         continue
                     edits.append(Edit((Write(module.path, text),), f"class {node.name} as functions", 40))
         return proposal(edits, "sweep") if edits else nothing()
+
+
+def _may_flatten(node: ast.ClassDef, uses: int) -> bool:
+    """A quick look before the tree is copied: one use, or static methods only."""
+    inside = sum(isinstance(n, ast.Name) and n.id == node.name for n in ast.walk(node))
+    if uses - inside == 1:
+        return True
+    methods = [s for s in node.body if isinstance(s, ast.FunctionDef)]
+    return all(any(getattr(d, "id", "") == "staticmethod" for d in m.decorator_list) for m in methods)
 
 
 def rewritten(module: PyModule, body: list[ast.stmt]) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -54,6 +55,7 @@ class PyInline:
 def _variables(module: PyModule) -> Iterator[_Variable]:
     fixed = pinned_nodes(module)
     reachable = set(module.expressions)
+    index = _Index(module)
     for owner, block in all_blocks(module.tree):
         if isinstance(owner, ast.ClassDef):
             continue
@@ -66,7 +68,7 @@ def _variables(module: PyModule) -> Iterator[_Variable]:
                 continue
             if not isinstance(target, ast.Name) or statement in fixed or target.id.startswith("__"):
                 continue
-            uses = _reached(module, owner, block, position, target.id, value)
+            uses = _reached(index, owner, block, position, target.id, value)
             if uses is None or any(u not in reachable for u in uses):
                 continue
             before = block[position - 1] if position else None
@@ -77,10 +79,36 @@ def _variables(module: PyModule) -> Iterator[_Variable]:
             yield _Variable(statement, span, target.id, value, tuple(uses))
 
 
+class _Index:
+    """Where each name of a module stands, and what its statements bind, looked up once."""
+
+    def __init__(self, module: PyModule) -> None:
+        self.module = module
+        self._names: dict[str, list[tuple[int, ast.Name]]] = defaultdict(list)
+        self._bound: dict[ast.stmt, set[str]] = {}
+        self.globals: set[str] = set()
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Name):
+                self._names[node.id].append((module.start(node), node))
+            elif isinstance(node, ast.Global):
+                self.globals.update(node.names)
+
+    def named_in(self, node: ast.AST, name: str) -> list[ast.Name]:
+        """The places at which the name stands inside the node."""
+        start, end = (0, len(self.module.source)) if isinstance(node, ast.Module) else self.module.span(node)
+        return [found for at, found in self._names.get(name, ()) if start <= at < end]
+
+    def bound(self, statement: ast.stmt) -> set[str]:
+        if statement not in self._bound:
+            self._bound[statement] = bound_names(statement)
+        return self._bound[statement]
+
+
 def _reached(
-    module: PyModule, owner: ast.AST, block: list[ast.stmt], position: int, name: str, value: ast.expr
+    index: _Index, owner: ast.AST, block: list[ast.stmt], position: int, name: str, value: ast.expr
 ) -> list[ast.Name] | None:
     """The uses that read this assignment and no other one; None when it cannot be inlined (soundly enough)."""
+    module = index.module
     scope = owner
     while not isinstance(scope, (ast.Module, *FUNCTIONS, ast.ClassDef)):
         scope = module.parents[scope]
@@ -89,14 +117,14 @@ def _reached(
     uses: list[ast.Name] = []
     closed = False
     for statement in block[position + 1 :]:
-        found = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+        found = index.named_in(statement, name)
         if isinstance(statement, FUNCTIONS) and name in local_names(statement):
             continue
         uses += [n for n in found if isinstance(n.ctx, ast.Load)]
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             if statement.target.id == name:
                 return None
-        elif name in bound_names(statement):
+        elif name in index.bound(statement):
             plain = isinstance(statement, ast.Assign) and all(isinstance(t, ast.Name) for t in statement.targets)
             if not plain:
                 return None
@@ -105,10 +133,10 @@ def _reached(
         elif any(not isinstance(n.ctx, ast.Load) for n in found):
             return None
     mine = set(uses)
-    others = [n for n in _in_scope(scope, name) if n not in mine]
+    others = [n for n in _in_scope(index, scope, name) if n not in mine]
     if not closed:
         after = any(n.lineno > block[position].lineno for n in others)
-        if after or any(name in n.names for n in ast.walk(module.tree) if isinstance(n, ast.Global)):
+        if after or name in index.globals:
             return None
     if any(_is_late(module, n, scope) for n in others):
         return None
@@ -120,14 +148,12 @@ def _reached(
     return uses
 
 
-def _in_scope(scope: ast.AST, name: str) -> Iterator[ast.Name]:
+def _in_scope(index: _Index, scope: ast.AST, name: str) -> Iterator[ast.Name]:
     """The places at which the scope's variable is named; inner functions with a local of that name are left out."""
-    for child in ast.iter_child_nodes(scope):
-        if isinstance(child, (*FUNCTIONS, ast.Lambda)) and name in local_names(child):
-            continue
-        if isinstance(child, ast.Name) and child.id == name:
-            yield child
-        yield from _in_scope(child, name)
+    for found in index.named_in(scope, name):
+        functions = itertools.takewhile(lambda above: above is not scope, index.module.enclosing(found))
+        if not any(isinstance(f, (*FUNCTIONS, ast.Lambda)) and name in local_names(f) for f in functions):
+            yield found
 
 
 def _is_late(module: PyModule, use: ast.AST, scope: ast.AST) -> bool:

@@ -6,6 +6,7 @@ import ast
 import itertools
 import keyword
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from reducer.edits.edit import Edit, Op, Splice
@@ -42,13 +43,14 @@ def _renamings(module: PyModule) -> Iterator[Edit]:
     fixed = {n.id for p in pinned_nodes(module) for n in ast.walk(p) if isinstance(n, ast.Name)}
     taken = _identifiers(module)
     blocked = fixed | _blocked(module)
+    all_places = _places(module)
     for name, pool in _own_names(module).items():
         if name in blocked or _GOOD.match(name) or name.startswith("__"):
             continue
         numbered = (f"{pool[0]}{n}" for n in itertools.count(2))
         new = next(c for c in itertools.chain(pool, numbered) if c not in taken)
         taken.add(new)
-        places = list(_places(module, name))
+        places = all_places[name]
         size = len(name.encode(module.encoding))
         ops: tuple[Op, ...] = tuple(Splice(module.path, at, at + size, module.encode(new)) for at in places)
         yield Edit(ops, f"{name} to {new}", max(1, (len(name) - len(new)) * len(ops)))
@@ -112,13 +114,18 @@ def _blocked(module: PyModule) -> set[str]:
     return blocked
 
 
-def _places(module: PyModule, name: str) -> Iterator[int]:
+def _places(module: PyModule) -> dict[str, list[int]]:
+    """Where each name stands, definitions and parameters included."""
+    places: dict[str, list[int]] = defaultdict(list)
     for node in ast.walk(module.tree):
-        if (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.arg) and node.arg == name):
-            yield module.start(node)
-        elif isinstance(node, DEFINITIONS) and node.name == name:
+        if isinstance(node, ast.Name):
+            places[node.id].append(module.start(node))
+        elif isinstance(node, ast.arg):
+            places[node.arg].append(module.start(node))
+        elif isinstance(node, DEFINITIONS):
             token = module.token_after(module.offset(node.lineno, node.col_offset))
-            while token is not None and token.text != name:
+            while token is not None and token.text != node.name:
                 token = module.token_after(token.end)
             if token is not None:
-                yield token.start
+                places[node.name].append(token.start)
+    return places

@@ -211,6 +211,8 @@ class _Rewrite(GlobalNames):
             if not names:
                 raise CannotInline(current.name)
             name, context = names.pop()
+            if name == "__name__" and not names:
+                return ast.copy_location(ast.Constant(current.name), node)
             found = self.names.attribute(current.name, name)
             if not isinstance(context, ast.Load) and self.scopes:
                 raise CannotInline(current.name)  # a function that replaces a module's attribute

@@ -54,7 +54,8 @@ def collect(nodes: Iterable[ast.AST], scope: Scope) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 name = alias.asname or alias.name.split(".")[0]
-                scope.bound.add(name)
+                if name != "*":
+                    scope.bound.add(name)
                 scope.imports.setdefault(name, []).append(node)
         elif isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):

@@ -4,7 +4,7 @@ trace already tells (the idea of a dynamic slice, taken at the level of statemen
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from reducer.edits.edit import Drop, Edit, Op, Splice
 from reducer.syntax.python import (
@@ -23,20 +23,28 @@ _NO_CODE = (ast.Global, ast.Nonlocal, ast.Pass)
 _KEPT_FILES = ("setup.py", "conftest.py")
 
 
-def executed_slice(tree: SourceTree, executed: Mapping[str, Collection[int]], keep: Collection[str] = ()) -> list[Edit]:
+def executed_slice(
+    tree: SourceTree,
+    executed: Mapping[str, Collection[int]],
+    keep: Collection[str] = (),
+    frames: Sequence[tuple[str, int]] = (),
+) -> list[Edit]:
     """Edits that each drop what the run did not execute, the boldest first; at most one of them is to be applied.
 
     ``executed`` holds the executed lines (from 1) of each file, as ``reducer.world.recorder`` reports. The first edit
-    drops unexecuted statements, definitions and files; the second unexecuted definitions that nothing left mentions,
-    and files; the third files only. ``keep`` are files that stay as they are. Edits that save nothing are left out.
+    drops unexecuted statements, definitions and files; the second spares what follows the failing lines in the
+    functions that were running (``frames``: the traceback's paths and lines), since the side that does not fail goes
+    on there; the third drops unexecuted definitions that nothing left mentions, and files; the last files only.
+    ``keep`` are files that stay as they are. Edits that save nothing are left out.
     """
     found: list[Edit] = []
-    for statements, definitions, label in (
-        (True, True, "all that the failing run did not execute"),
-        (False, True, "definitions that the failing run did not execute"),
-        (False, False, "files that the failing run did not execute"),
+    for statements, definitions, going_on, label in (
+        (True, True, (), "all that the failing run did not execute"),
+        (True, True, frames, "what neither the failing run executed nor its functions would have gone on with"),
+        (False, True, (), "definitions that the failing run did not execute"),
+        (False, False, (), "files that the failing run did not execute"),
     ):
-        ops = _Slice(tree, executed, keep, statements, definitions).ops()
+        ops = _Slice(tree, executed, keep, statements, definitions, going_on).ops()
         if ops and not any(edit.ops == ops for edit in found):
             found.append(Edit(ops, label, _weight(tree, ops)))
     return found
@@ -57,9 +65,10 @@ class _Slice:
         keep: Collection[str],
         statements: bool,
         definitions: bool,
+        frames: Sequence[tuple[str, int]],
     ) -> None:
         self.statements = statements
-        self.lines = {path: frozenset(lines) for path, lines in executed.items()}
+        self.lines = {path: set(lines) for path, lines in executed.items()}
         self.modules: list[PyModule] = []
         self.dropped_files: list[str] = []
         for path in tree:
@@ -74,7 +83,9 @@ class _Slice:
                 self.dropped_files.append(path)
         self.kept_elsewhere = [m for m in (parse_module(tree, p) for p in keep if p in tree) if m is not None]
         self.pinned = {node for module in self.modules for node in pinned_nodes(module)}
+        self._go_on(frames)
         self.idle: dict[ast.AST, str] = {}
+        self.idle_in: dict[ast.AST, PyModule] = {}
         if definitions:
             for module in self.modules:
                 self._find_idle(module, module.tree)
@@ -83,12 +94,36 @@ class _Slice:
 
     # -- what is kept -------------------------------------------------------------------------------------------
 
+    def _go_on(self, frames: Sequence[tuple[str, int]]) -> None:
+        """Count what follows each frame's line in its function as executed."""
+        for path, line in frames:
+            module = next((m for m in self.modules if m.path == path), None)
+            running = [
+                node
+                for node in (ast.walk(module.tree) if module is not None else ())
+                if isinstance(node, FUNCTIONS) and node.lineno <= line <= (node.end_lineno or 0)
+            ]
+            if running:
+                inner = max(running, key=lambda node: node.lineno)
+                self.lines[path].update(range(line, (inner.end_lineno or line) + 1))
+
     def _find_idle(self, module: PyModule, node: ast.AST) -> None:
         for child in ast.iter_child_nodes(node):
+            # Special methods are called without being named.
+            special = isinstance(child, FUNCTIONS) and child.name.startswith("__") and child.name.endswith("__")
             if isinstance(child, DEFINITIONS) and self._is_idle(module, child):
-                self.idle[child] = child.name
+                if special:
+                    self._keep_whole(module, child)
+                else:
+                    self.idle[child] = child.name
+                    self.idle_in[child] = module
             elif not isinstance(child, ast.expr):
                 self._find_idle(module, child)
+
+    def _keep_whole(self, module: PyModule, node: ast.AST) -> None:
+        """Count all lines of a definition that stays though it never ran as executed: half of it helps nobody."""
+        assert isinstance(node, DEFINITIONS)
+        self.lines[module.path].update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
     def _is_idle(self, module: PyModule, node: Definition) -> bool:
         """True for a function whose body never ran, and for a class none of whose methods did."""
@@ -109,6 +144,7 @@ class _Slice:
                 return
             for node in wanted:
                 del self.idle[node]
+                self._keep_whole(self.idle_in[node], node)
 
     def _mentioned(self) -> set[str]:
         found: set[str] = set()

@@ -58,10 +58,10 @@ def _imports(site: Mapping[str, Any], message: str, own: frozenset[str]) -> list
         for alias in statement.names:
             if alias.name.split(".")[0] not in own:
                 lines.append((alias.name.rpartition(".")[2] not in message, f"import {alias.name}"))
-    elif isinstance(statement, ast.ImportFrom) and not statement.level and statement.module:
-        if statement.module.split(".")[0] not in own:
-            for alias in statement.names:
-                lines.append((alias.name not in message, f"from {statement.module} import {alias.name}"))
+    elif isinstance(statement, ast.ImportFrom) and not statement.level:
+        module = statement.module or ""
+        foreign = module.split(".")[0] not in own
+        lines += [(a.name not in message, f"from {module} import {a.name}") for a in statement.names if foreign]
     return [line for _, line in sorted(lines, key=lambda item: item[0])]
 
 

@@ -191,7 +191,7 @@ def _crop(values: object, shape: list[int]) -> object:
 def _clip(values: object, bound: int) -> object:
     if isinstance(values, list):
         return [_clip(item, bound) for item in values]
-    return values % bound if isinstance(values, int) and values >= bound else values
+    return min(values, bound - 1) if isinstance(values, int) else values
 
 
 class _Source(str):

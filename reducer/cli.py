@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -151,6 +152,9 @@ def _main_job(settings: Settings, json_output: bool) -> None:
     except CaseError as error:
         _fail(error, json_output)
         return
+    except KeyboardInterrupt:
+        _fail(CaseError(Exit.INTERRUPTED, "interrupted before there was anything to write."), json_output)
+        return
     _report(outcome, json_output)
 
 
@@ -186,4 +190,11 @@ def _fail(error: CaseError, json_output: bool) -> None:
 
 def main() -> None:
     """Entry point of the ``reduce`` command."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     app()
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Asked to end: like Ctrl-C, the best result so far is written first."""
+    raise KeyboardInterrupt

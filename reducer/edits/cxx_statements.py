@@ -192,9 +192,7 @@ class _Collector:
     def _block(self, block: Block, parent: int | None, visible: dict[str, int]) -> None:
         visible = dict(visible)
         for position, statement in enumerate(block.statements):
-            removable = statement.kind != "label" and not (
-                statement.kind == "return" and position == len(block.statements) - 1
-            )
+            removable = not (statement.kind == "return" and position == len(block.statements) - 1)
             self._statement(statement, parent, visible, removable)
 
     def _statement(self, statement: Statement, parent: int | None, visible: dict[str, int], removable: bool) -> None:

@@ -91,6 +91,12 @@ def test_what_the_return_needs_is_not_offered() -> None:
     assert [e.label for e in proposal.edits] == ["g();"]
 
 
+def test_case_labels_go_one_by_one() -> None:
+    source = b"int f(int n) { switch (n) { case 1: case 2: g(); default: return 0; } }"
+    labels = [e.label for e in CxxStatements().propose(one(source)).edits]
+    assert labels[1:] == ["case 1:", "case 2:", "g();", "default:"]
+
+
 def test_registrations_are_not_statements() -> None:
     source = b'TORCH_LIBRARY(a, m) { m.def("f(int n) -> int", [](int64_t n) -> int64_t { g(); return n; }); }'
     assert [e.label for e in CxxStatements().propose(one(source)).edits] == ["g();"]

@@ -26,13 +26,13 @@ _KEPT = re.compile(
 _EXTENSION_NAME = re.compile(r"-D((?:TORCH|PADDLE)_EXTENSION_NAME)=.*")
 # What g++ accepts and clang rejects by default.
 _LENIENT = ("-w", "-Wno-c++11-narrowing", "-Wno-register", "-Wno-enum-constexpr-conversion")
+_FORMAT = 2  # to be raised when a stored header is made in another way
 _COMMON = (
     *_LENIENT,
     "-ferror-limit=0",
     "-ftemplate-backtrace-limit=0",
     "-fmacro-backtrace-limit=0",
     "-fno-spell-checking",  # a corrected name hides the errors that follow from it
-    "-fpch-instantiate-templates",
 )
 
 
@@ -148,7 +148,7 @@ def _key(arguments: Sequence[str], headers: Sequence[str]) -> str:
 
     clang itself checks every file when it loads a precompiled header, so this may be a good guess only.
     """
-    state = hashlib.sha256(repr((tuple(arguments), tuple(headers))).encode())
+    state = hashlib.sha256(repr((_FORMAT, tuple(arguments), tuple(headers))).encode())
     for argument in arguments:
         directory = argument.removeprefix("-I")
         if os.path.isabs(directory):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +16,6 @@ __all__ = ["ClangChecker", "ClangFailed"]
 
 _CHECK_TIMEOUT = 120.0  # seconds; a full parse of torch/extension.h takes ten on an idle machine
 _BUILD_TIMEOUT = 600.0
-_VIRTUAL = re.compile(rb"\b(virtual|override|final)\b")
 _MAX_FILE = 4 << 20  # bytes; larger files of a case are data
 
 
@@ -110,14 +108,11 @@ class ClangChecker:
 
     def _ask(self, files: Mapping[str, bytes], unit: str, pch: Path | None) -> tuple[Diagnostic, ...]:
         sent = {p: c for p, c in files.items() if p == unit or (len(c) <= _MAX_FILE and b"\0" not in c)}
-        # Virtual members of templates are only instantiated in a complete unit, which costs a second with torch.
-        complete = pch is None or any(_VIRTUAL.search(content) for content in sent.values())
         request = {
             "do": "check",
             "files": {path: content.decode("latin-1") for path, content in sent.items()},
             "unit": unit,
             "arguments": [*self._arguments, *(("-include-pch", str(pch)) if pch else ())],
-            "complete": complete,
         }
         return tuple(_diagnostic(item) for item in self._process.ask(request, _CHECK_TIMEOUT)["diagnostics"])
 

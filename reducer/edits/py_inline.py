@@ -43,7 +43,7 @@ class PyInline:
         edits: list[Edit] = []
         for module in python_modules(tree):
             found = list(_variables(module))
-            used = [v for v in found if v.uses and all(_fits(module, u, _text(module, v.value, {})) for u in v.uses)]
+            used = _readable(module, [v for v in found if v.uses])
             if len(used) > 1:
                 edits.append(_all_at_once(module, used))
             edits += [_one(module, v) for v in used]
@@ -209,6 +209,15 @@ def _all_at_once(module: PyModule, variables: list[_Variable]) -> Edit:
     ops: list[Op] = [Splice(module.path, *v.cut) for v in variables]
     ops += [Splice(module.path, *module.span(use), text) for use, text in texts.items()]
     return Edit(tuple(ops), f"inline {len(variables)} variables", max(1, sum(v.cut[1] - v.cut[0] for v in variables)))
+
+
+def _readable(module: PyModule, variables: list[_Variable]) -> list[_Variable]:
+    """Without those that, all inlined, would make a line too long."""
+    while True:
+        long = _too_long(module, {u: _text(module, v.value, {}) for v in variables for u in v.uses})
+        if long is None:
+            return variables
+        variables = [v for v in variables if long not in v.uses]
 
 
 def _too_long(module: PyModule, texts: Mapping[ast.Name, bytes]) -> ast.Name | None:

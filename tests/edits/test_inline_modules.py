@@ -24,7 +24,8 @@ def run(tree: SourceTree, place: Path) -> str:
 
 CASES = {
     "from_and_attribute": {
-        "repro.py": "from pkg.a import f as g\nimport pkg.b as m\nimport pkg\nprint(g(1), m.f(2), pkg.a.LIMIT, m.__name__)\n",
+        "repro.py": "from pkg.a import f as g\nimport pkg.b as m\nimport pkg\n"
+        "print(g(1), m.f(2), pkg.a.LIMIT, m.__name__)\n",
         "pkg/__init__.py": "",
         "pkg/a.py": "LIMIT = 3\ndef f(x):\n    return x + LIMIT\n",
         "pkg/b.py": "from .a import LIMIT as top\ndef f(x):\n    f_local = top\n    return x * f_local\n__name__\n",
@@ -38,7 +39,8 @@ CASES = {
     "reexports_and_star": {
         "repro.py": "from p import Thing, make\nprint(make().name, Thing.kind)\n",
         "p/__init__.py": "from .things import *\nfrom .make import make\n__all__ = ['Thing', 'make']\n",
-        "p/things.py": "import math as m\nclass Thing:\n    kind = m.floor(2.5)\n    def __init__(self, name): self.name = name\n",
+        "p/things.py": "import math as m\nclass Thing:\n    kind = m.floor(2.5)\n"
+        "    def __init__(self, name): self.name = name\n",
         "p/make.py": "from . import things\ndef make():\n    return things.Thing(__name__)\n",
     },
     "lazy_and_circular": {

@@ -12,7 +12,8 @@ from reducer.tree import SourceTree
 from reducer.world import recorder
 
 LIBRARY = {
-    "main.py": b"from lib import used, unused\nfrom lib.shapes import Box\n\nb = Box(2)\nprint(used(b))\nraise KeyError('gap')\n",
+    "main.py": b"from lib import used, unused\nfrom lib.shapes import Box\n\n"
+    b"b = Box(2)\nprint(used(b))\nraise KeyError('gap')\n",
     "lib/__init__.py": b"from .core import used, unused\n__all__ = ['used', 'unused']\n",
     "lib/core.py": (
         b"def used(box):\n    if box.side > 5:\n        return 0\n    return box.area()\n\n\n"
@@ -64,7 +65,8 @@ def test_the_boldest_slice_drops_definitions_with_their_imports(tmp_path: Path) 
 
 
 def test_frames_keep_what_their_functions_would_go_on_with() -> None:
-    source = b"def f():\n    g()\n    return later()\n\n\ndef g():\n    raise KeyError\n\n\ndef later():\n    return 1\n\n\nf()\n\n\ndef idle():\n    pass\n"
+    source = b"def f():\n    g()\n    return later()\n\n\ndef g():\n    raise KeyError\n\n\n"
+    source += b"def later():\n    return 1\n\n\nf()\n\n\ndef idle():\n    pass\n"
     tree = SourceTree({"main.py": source})
     executed = {"main.py": [1, 2, 6, 7, 10, 14, 17]}
     strict, going_on = (

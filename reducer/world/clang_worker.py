@@ -28,7 +28,7 @@ from typing import Any
 
 from clang import cindex
 
-# CXTranslationUnit_ForSerialization. Not together with CXTranslationUnit_Incomplete, clang's own way to precompile: as a
+# CXTranslationUnit_ForSerialization. Not with CXTranslationUnit_Incomplete, which is how clang itself precompiles: as a
 # complete unit the header gets its templates and vtables instantiated once, not again in every unit that uses it (for
 # torch/extension.h 0.5 s a unit, not 2 s; a prefix with -fpch-instantiate-templates still leaves the vtables undone).
 _FOR_SERIALIZATION = 0x10

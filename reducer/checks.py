@@ -13,7 +13,7 @@ from reducer.tree import SourceTree
 def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
     """The checks of a case that starts from ``tree``."""
     broken = {path for path in tree if path.endswith(".py") and _imports(tree[path]) is None}
-    local = _top_level(tree)
+    local = top_level(tree)
 
     def parses(candidate: Candidate) -> bool:
         """No Python file is broken that was whole at the start."""
@@ -23,7 +23,7 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
     def self_contained(candidate: Candidate) -> bool:
         """Nothing imports a module of the library that is gone: an installed copy of the library would be found in its
         place, and the candidate would no longer be what is run."""
-        gone = local - _top_level(candidate.tree)
+        gone = local - top_level(candidate.tree)
         if not gone or candidate.recipe.build is not None:
             return True
         files = candidate.tree.items()
@@ -32,7 +32,7 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
     return (parses, self_contained)
 
 
-def _top_level(tree: SourceTree) -> frozenset[str]:
+def top_level(tree: SourceTree) -> frozenset[str]:
     """Names of the modules and packages that can be imported from the root of the tree or from ``src``."""
     names: set[str] = set()
     for path in tree:

@@ -8,6 +8,7 @@ from reducer.edits.edit import EditConflict, apply
 from reducer.edits.passes import Pass, Proposal
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.oracle import Oracle
+from reducer.oracle.signature import describe
 from reducer.oracle.verdict import Judgement
 from reducer.report.sizes import measure
 from reducer.search.closures import minimize_closures
@@ -112,9 +113,12 @@ class Reduction:
         """
         if self.best == self.confirmed:
             return True
-        if self.judge(self.best, real=True).accepted:
+        judgement = self.judge(self.best, real=True)
+        if judgement.accepted:
             self.confirmed = self.best
             return True
+        seen = judgement.control or judgement.paddle
+        self._say(f"the real thing says: {judgement.verdict.value}" + (f": {describe(seen.signature)}" if seen else ""))
         self.oracle.statistics.disagreements += 1
         if self.oracle.syntax is not None:
             self.oracle.syntax = None

@@ -22,7 +22,10 @@ from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
 from reducer.world.workspace import QueryDirectory, Workspace
 
-PRELOAD: Mapping[SideName, tuple[str, ...]] = {"paddle": ("paddle",), "torch": ("torch",)}
+PRELOAD: Mapping[SideName, tuple[str, ...]] = {
+    "paddle": ("paddle", "pytest", "setuptools"),
+    "torch": ("torch", "pytest", "setuptools"),
+}
 KEPT_BUILDS = 24
 PYTHONS = {"python", "python3"}
 MODULES = {"pytest": "pytest", "py.test": "pytest"}

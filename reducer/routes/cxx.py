@@ -6,16 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
-from reducer.edits.cxx_expressions import CxxExpressions, CxxQualifiers
 from reducer.edits.cxx_flatten import merge_sources
 from reducer.edits.cxx_format import format_cxx
 from reducer.edits.cxx_includes import CxxConditionals, CxxIncludes
-from reducer.edits.cxx_module import CxxModule
 from reducer.edits.cxx_naming import CxxNames
-from reducer.edits.cxx_scopes import CxxScopes
-from reducer.edits.cxx_signatures import CxxSignatures
-from reducer.edits.cxx_statements import CxxBodies, CxxStatements, CxxUnwrap
-from reducer.edits.cxx_variables import CxxVariables
+from reducer.edits.cxx_passes import cxx_passes
 from reducer.edits.edit import apply
 from reducer.edits.extension import NAME, SCRIPT, SOURCE, loader_script, module_imports, module_source, setup_script
 from reducer.edits.passes import Pass
@@ -126,19 +121,7 @@ def fine(context: Context) -> None:
 def fine_passes(context: Context) -> list[Pass]:
     """The passes on C++ code, from coarse to fine."""
     own = parser(context)
-    return [
-        CxxDeclarations(own, include_dirs(context)),
-        CxxBodies(),
-        CxxStatements(),
-        CxxUnwrap(),
-        CxxConditionals(),
-        CxxScopes(),
-        CxxModule(),
-        CxxSignatures(own),
-        CxxVariables(own),
-        CxxExpressions(own),
-        CxxQualifiers(),
-    ]
+    return [CxxDeclarations(own, include_dirs(context)), CxxConditionals(), *cxx_passes(own)]
 
 
 def without_headers(context: Context) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from reducer import checks
 from reducer.edits.edit import apply
 from reducer.edits.extension import SCRIPT
 from reducer.edits.files import Files
@@ -48,7 +49,7 @@ def reduce_python(context: Context) -> None:
 def replay(context: Context, record: dict[str, Any]) -> bool:
     """The failing call alone, with the operands that the failing run saw: when it fails the same way, all else goes."""
     reduction = context.reduction
-    for text in synthesise(record):
+    for text in synthesise(record, own=checks.top_level(reduction.best.tree)):
         candidate = Candidate(SourceTree({SCRIPT: text.encode()}), Recipe(None, RUN_SCRIPT))
         if reduction.accepts(candidate, "replay of the failing call"):
             return True
@@ -105,16 +106,26 @@ def without_build(context: Context) -> None:
 def slices(context: Context) -> None:
     """What the failing run executed, then files nobody needs, then the library's modules into the script."""
     reduction = context.reduction
-    executed = {path: set(lines) for path, lines in context.record().get("executed", {}).items()}
+    record = context.record()
+    executed = {path: set(lines) for path, lines in record.get("executed", {}).items()}
     allowed = python_only(context)
     kept = [path for path in reduction.best.tree if not allowed(path)]
-    for edit in executed_slice(reduction.best.tree, executed, keep=kept):
+    for edit in executed_slice(reduction.best.tree, executed, keep=kept, frames=_frames(record)):
         if reduction.tree(apply(reduction.best.tree, [edit]), "slice of what was executed"):
             break
     builds = reduction.best.recipe.build is not None
     reduction.run(Restricted(Files(), lambda path: path != SCRIPT and (allowed(path) or not builds)))
     reduction.run(Restricted(PyDefinitions(), allowed))
     flatten(context)
+
+
+def _frames(record: dict[str, Any]) -> list[tuple[str, int]]:
+    """Places of the case's own code that the failure passed through."""
+    found: list[tuple[str, int]] = []
+    for failure in record.get("failures", [])[:1]:
+        for error in failure.get("chain", []):
+            found += [(str(frame["file"]), int(frame["line"])) for frame in error.get("frames", [])]
+    return found
 
 
 def flatten(context: Context) -> None:
@@ -147,17 +158,18 @@ def fine_passes(allowed: Callable[[str], bool]) -> list[Pass]:
     """The passes on Python code, from coarse to fine."""
     passes: list[Pass] = [
         PyDefinitions(),
-        PyStatements(),
+        PyStatements(dependencies=True),
         PyComments(),
-        PyUnusedImports(),
+        PyStatements(),
         PyUnwrap(),
-        PyInline(),
-        PyInlineFunctions(),
         PyFlattenClasses(),
+        PyInlineFunctions(),
+        PyInline(),
         PySignatures(),
-        PyArguments(),
+        PyUnusedImports(),
         PySplitImports(),
         PyImports(),
+        PyArguments(),
         PyExpressions(),
     ]
     return [Restricted(source, allowed) for source in passes]

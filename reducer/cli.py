@@ -131,8 +131,13 @@ def demo(
 def doctor(paddle_python: PaddlePython = None, torch_python: TorchPython = None, json_output: Json = False) -> None:
     """Say what this machine has and lacks for the job, and how to get it. Exit code 6 when the job cannot run."""
     from reducer.doctor import examine
+    from reducer.frameworks.interpreters import InterpreterError
 
-    findings = examine(paddle_python, torch_python)
+    try:
+        findings = examine(paddle_python, torch_python)
+    except InterpreterError as error:
+        _fail(CaseError(Exit.ENVIRONMENT, str(error)), json_output)
+        return
     if json_output:
         print(json.dumps([finding.as_dict() for finding in findings], indent=2))
     else:

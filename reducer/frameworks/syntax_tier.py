@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from reducer.frameworks.build_command import CXX_SOURCE
+from reducer.frameworks.clang_check import ClangChecker, ClangFailed
 from reducer.frameworks.flags import system_includes, units
 from reducer.oracle.candidate import Candidate
-from reducer.oracle.clang_check import ClangChecker, ClangFailed
 from reducer.oracle.observation import Diagnostic, Observation, SideName
 from reducer.syntax.cxx import CxxParser, cxx_digest
 from reducer.tree import SourceTree

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from reducer.frameworks.clang_check import ClangChecker, ClangFailed
 from reducer.frameworks.pch import PchStore, clang_arguments, for_header
-from reducer.oracle.clang_check import ClangChecker, ClangFailed
 from reducer.oracle.observation import Diagnostic
 
 
@@ -185,7 +185,7 @@ def test_worker_is_replaced_after_its_death(checker: ClangChecker) -> None:
 
 
 def test_endless_source_is_given_up(checker: ClangChecker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reducer.oracle.clang_check._CHECK_TIMEOUT", 1.5)
+    monkeypatch.setattr("reducer.frameworks.clang_check._CHECK_TIMEOUT", 1.5)
     source = (
         b"constexpr long f(long n) { long s = 0; for (long i = 0; i < n; ++i) for (long j = 0; j < n; ++j) s += j;\n"
     )

@@ -14,8 +14,9 @@ LARGE = 64 * 1024 * 1024  # bytes; a larger file is data that no gap needs, and 
 
 _SKIPPED_FOLDERS = re.compile(
     r"\.git|\.hg|\.svn|__pycache__|\.tox|\.nox|\.venv|venv|\.eggs|.*\.egg-info|node_modules|\.mypy_cache|\.ruff_cache"
-    r"|\.pytest_cache|\.hypothesis|build|dist|mre|\.reduce"
+    r"|\.pytest_cache|\.hypothesis|\.reduce"
 )
+_SKIPPED_AT_THE_TOP = frozenset({"build", "dist", "mre"})  # deeper down these are names of packages
 _SKIPPED_FILES = re.compile(r".*\.(pyc|pyo|o|obj|so|pyd|dylib|whl)|.*_pd_\.so|\.coverage")
 
 
@@ -103,7 +104,8 @@ def _wanted(path: str) -> bool:
 def _walk(repo: Path) -> list[str]:
     found: list[str] = []
     for folder, folders, names in os.walk(repo):
-        folders[:] = sorted(f for f in folders if not _SKIPPED_FOLDERS.fullmatch(f))
         base = Path(folder).relative_to(repo)
+        skipped = _SKIPPED_AT_THE_TOP if base == Path() else frozenset()
+        folders[:] = sorted(f for f in folders if f not in skipped and not _SKIPPED_FOLDERS.fullmatch(f))
         found += [(base / name).as_posix() for name in sorted(names) if _wanted(name)]
     return found

@@ -75,7 +75,7 @@ def test_git_is_not_written_to(tmp_path: Path) -> None:
 
 
 def test_without_git_all_but_build_products(tmp_path: Path) -> None:
-    kept = ("setup.py", "lib/a.py", "csrc/a.cc", "data/x.json", ".hidden/cfg")
+    kept = ("setup.py", "lib/a.py", "csrc/a.cc", "data/x.json", ".hidden/cfg", "lib/dist/a.py", "lib/build/b.py")
     left = (
         "build/temp/a.o",
         "lib/__pycache__/a.pyc",

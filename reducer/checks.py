@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
 from reducer.oracle.candidate import Candidate
+from reducer.syntax.cxx import is_cxx
+from reducer.syntax.cxx_registrations import bindings, ops
 from reducer.tree import SourceTree
+
+_MODULE = re.compile(rb"\bPyInit_\w+|\bPYBIND11_MODULE\b")
 
 
 def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
@@ -30,6 +35,20 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
         return not any(gone & (_imports(content) or frozenset()) for p, content in files if p.endswith(".py"))
 
     return (parses, self_contained)
+
+
+def keeps_module(tree: SourceTree) -> Callable[[Candidate], bool]:
+    """Whether the extension still can be imported and, when ``tree`` registers or binds a function, still does so: a
+    gap that stops the compiler needs neither to show, but the code must be of use once the gap is closed."""
+    registers = bool(ops(tree) or bindings(tree))
+
+    def holds(candidate: Candidate) -> bool:
+        files = candidate.tree
+        if not any(_MODULE.search(content) for path, content in files.items() if is_cxx(path)):
+            return False
+        return not registers or any(o.function for o in ops(files)) or any(b.function for b in bindings(files))
+
+    return holds
 
 
 def top_level(tree: SourceTree) -> frozenset[str]:

@@ -8,7 +8,6 @@ from reducer.edits.edit import EditConflict, apply
 from reducer.edits.passes import Pass, Proposal
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.oracle import Oracle
-from reducer.oracle.signature import describe
 from reducer.oracle.verdict import Judgement
 from reducer.report.sizes import measure
 from reducer.search.closures import minimize_closures
@@ -34,28 +33,26 @@ class Reduction:
         budget: Budget,
     ) -> None:
         self.best = start
-        self.confirmed = start
+        self._start = start
         self.oracle = oracle
         self.real_only = False
         self._say = say
         self._budget = budget
 
-    def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
+    def judge(self, candidate: Candidate) -> Judgement:
         """Ask the oracle within the budget."""
         reason = self._budget.spent()
         if reason is not None:
             raise Stopped(frozenset(), reason)
-        return self.oracle.judge(candidate, real=real or self.real_only)
+        return self.oracle.judge(candidate, real=self.real_only)
 
-    def accepts(self, candidate: Candidate, label: str, *, real: bool = False) -> bool:
+    def accepts(self, candidate: Candidate, label: str) -> bool:
         """Make ``candidate`` the best one when the oracle accepts it."""
         if candidate == self.best:
             return True
-        if not self.judge(candidate, real=real).accepted:
+        if not self.judge(candidate).accepted:
             return False
         self.best = candidate
-        if real:
-            self.confirmed = candidate
         self._progress(label)
         return True
 
@@ -105,30 +102,21 @@ class Reduction:
             if not progress:
                 return
 
-    def checkpoint(self) -> bool:
-        """Ask the real build and command about the best candidate.
-
-        On a disagreement the search goes back to the last confirmed candidate, and the tier that was wrong is switched
-        off: first the syntax tier, then every shortcut. True when the real thing agrees.
-        """
-        if self.best == self.confirmed:
-            return True
-        judgement = self.judge(self.best, real=True)
-        if judgement.accepted:
-            self.confirmed = self.best
-            return True
-        seen = judgement.control or judgement.paddle
-        self._say(f"the real thing says: {judgement.verdict.value}" + (f": {describe(seen.signature)}" if seen else ""))
+    def disagree(self, why: str) -> bool:
+        """The real build and command do not confirm the best candidate: go back to the start without the tier that was
+        wrong, first the syntax tier, then every shortcut. False when none is left to blame."""
         self.oracle.statistics.disagreements += 1
         if self.oracle.syntax is not None:
             self.oracle.syntax = None
-            self._say("the real build disagrees with the compiler front end: going on without it")
-        else:
+            self._say(f"{why}: again, without the compiler front end's answers")
+        elif not self.real_only:
             self.real_only = True
-            self._say("the real command disagrees with the quick runs: going on with real ones only")
+            self._say(f"{why}: again, with real builds and commands only")
+        else:
+            return False
         self.oracle.forget_cheap()
-        self.best = self.confirmed
-        return False
+        self.best = self._start
+        return True
 
     def _progress(self, label: str) -> None:
         size = measure(self.best.tree)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from reducer import checks
 from reducer.baseline import establish
@@ -22,6 +22,7 @@ from reducer.frameworks.versions import VersionError, probe
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.oracle import Oracle, agrees
+from reducer.oracle.signature import describe
 from reducer.outcome import Outcome, commands_of, result_of, summary_of
 from reducer.reduction import Reduction
 from reducer.report.scrub import Private
@@ -117,24 +118,31 @@ def run(settings: Settings) -> Outcome:
         return Outcome(code, settings.out, summary_of(result, code), result)
 
 
-def _reduce(context: Context, confirmed: Any) -> tuple[Exit, Confirmation | None]:
+def _reduce(context: Context, confirmed: Callable[[Candidate], Confirmation]) -> tuple[Exit, Confirmation | None]:
     """Run the stage's route, then confirm; what cannot be confirmed is searched again with the real thing only."""
     reduction = context.reduction
     try:
-        _route(context)
-        while not reduction.checkpoint():
+        while True:
             _route(context)
-        confirmation = confirmed(reduction.best)
+            confirmation = confirmed(reduction.best)
+            if confirmation.holds:
+                return Exit.REDUCED, confirmation
+            if not reduction.disagree(_disagreement(confirmation)):
+                return Exit.STOPPED_EARLY, confirmation
     except KeyboardInterrupt:
         context.say("interrupted: writing the best result so far")
         return Exit.INTERRUPTED, None
     except Stopped as stopped:
         context.say(f"stopped ({stopped.reason}): writing the best result so far")
         return (Exit.INTERRUPTED if stopped.reason == "interrupted" else Exit.STOPPED_EARLY), None
-    if not confirmation.holds:
-        context.say("the written files do not show the same failure: see the logs")
-        return Exit.STOPPED_EARLY, confirmation
-    return Exit.REDUCED, confirmation
+
+
+def _disagreement(confirmation: Confirmation) -> str:
+    """One line: what the real build and command showed instead."""
+    counts = confirmation.counts
+    seen = confirmation.refused if counts.paddle_same == counts.paddle_runs else confirmation.failure
+    side = "PyTorch" if counts.paddle_same == counts.paddle_runs else "Paddle"
+    return f"the written files behave otherwise under {side} ({describe(seen.signature) if seen else 'no failure'})"
 
 
 def _route(context: Context) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from reducer import checks
 from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
 from reducer.edits.cxx_flatten import merge_sources
 from reducer.edits.cxx_format import format_cxx
@@ -27,9 +28,12 @@ from reducer.tree import SourceTree
 
 def reduce_compile(context: Context) -> None:
     """A build that fails in the compiler: the failing declaration and what it needs, in the extension form."""
-    failure = context.baseline.failure
+    failure, reduction = context.baseline.failure, context.reduction
     roots: list[Root] = [(failure.file, failure.line)] if failure.file else []
-    if not to_extension(context, roots, None):
+    if to_extension(context, roots, None):
+        # A front end sees no difference between a module that can be imported and used, and one that cannot.
+        reduction.oracle.checks += (checks.keeps_module(reduction.best.tree),)
+    else:
         context.say("the sources could not be brought into one file; reducing them where they are")
     fine(context)
 
@@ -80,7 +84,7 @@ def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) 
                 files = {"setup.py": setup_script(context.setup_template, flags), SOURCE: source, SCRIPT: main}
                 rest = {p: c for p, c in tree.items() if p.endswith(".py") and p not in files} if script else {}
                 candidate = Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
-                if reduction.accepts(candidate, "slice into one source") and reduction.checkpoint():
+                if reduction.accepts(candidate, "slice into one source"):
                     return True
     return False
 
@@ -112,7 +116,6 @@ def fine(context: Context) -> None:
     """All C++ passes to a fixpoint, then the includes with honest parses, then names and layout."""
     reduction = context.reduction
     reduction.fixpoint(fine_passes(context))
-    reduction.checkpoint()
     without_headers(context)
     reduction.run(CxxNames())
     layout(context)

@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracle": {"tree", "syntax"},
     "diagnosis": {"oracle", "tree"},
     "report": {"oracle", "tree", "resources"},
-    "checks": {"oracle", "tree", "syntax", "edits"},
+    "checks": {"oracle", "tree", "syntax"},
     "reduction": {"edits", "search", "oracle", "tree", "report.sizes"},
 }
 PURE = ("tree", "syntax", "search", "edits", "slicing")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reducer.edits.edit import Edit, Splice, cut
+from reducer.edits.edit import Edit, Splice, apply, cut
 from reducer.edits.passes import Proposal, proposal
-from reducer.syntax.cxx import is_cxx
+from reducer.syntax.cxx import includes_of, is_cxx
 from reducer.syntax.cxx_chunks import chunks
 from reducer.syntax.cxx_text import Token, code_tokens, directive_name, whole_lines
 from reducer.tree import SourceTree
@@ -103,3 +104,13 @@ def _one_branch(path: str, content: bytes, item: Conditional, kept: int, label: 
     last = whole_lines(content, item.lines[-1].start, item.lines[-1].end)[1]
     weight = max(1, start - first + last - end)
     return Edit((Splice(path, first, start), Splice(path, end, last)), f"{label}, branch {kept + 1}", weight)
+
+
+def only_includes(content: bytes, keep: Callable[[str], bool]) -> bytes:
+    """``content`` with only those ``#include <...>`` lines whose header ``keep`` admits."""
+    edits = [
+        cut("x", *whole_lines(content, start, end))
+        for name, quoted, start, end in includes_of(content)
+        if not quoted and not keep(name)
+    ]
+    return apply(SourceTree({"x": content}), edits)["x"]

@@ -14,6 +14,7 @@ from reducer.syntax.cxx import CxxParser, cxx_digest
 from reducer.tree import SourceTree
 
 _CUDA = (".cu",)
+KEPT_UNITS = 2  # parsed units in memory; one of them is some 300 MB with PyTorch's headers
 
 
 class ClangTier:
@@ -56,12 +57,13 @@ class ClangTier:
         """A parser with the control's flags and precompiled headers: there the code is free of errors."""
         if self._parser is None:
             checker = self._checker("torch", tree)
-            self._parser = CxxParser(checker.parse_arguments(), checker.root)
+            self._parser = CxxParser(checker.parse_arguments(), checker.root, keep=KEPT_UNITS)
         return self._parser
 
     def _checker(self, side: SideName, tree: SourceTree) -> ClangChecker:
         if self._headers is None:
-            self._headers = system_includes(tree)
+            # A result's module is written with torch/extension.h; without it precompiled each check took seconds.
+            self._headers = tuple(dict.fromkeys((*system_includes(tree), "torch/extension.h")))
         if side not in self._checkers:
             self._checkers[side] = ClangChecker(self._flags[side], self._headers, cache_directory())
         return self._checkers[side]

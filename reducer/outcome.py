@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reducer.baseline import Baseline
 from reducer.confirm import Confirmation
+from reducer.diagnosis.api_name import api_name
 from reducer.diagnosis.diagnose import diagnose
 from reducer.errors import Exit
 from reducer.frameworks.versions import split
@@ -81,7 +82,7 @@ def result_of(
     also = [*(describe(s) for s in baseline.failure.also), *(describe(s) for s in statistics.also_found)]
     return MreResult(
         form="script" if best.recipe.build is None else "extension",
-        signature=baseline.failure.signature,
+        signature=replace(baseline.failure.signature, symbol=api_name(shown, best.tree)),
         message=shown.message,
         layer=found.layer,
         gap_class=found.klass,

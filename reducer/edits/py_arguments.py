@@ -34,7 +34,7 @@ class PyArguments:
 def _is_tensor_data(module: PyModule, node: ast.expr) -> bool:
     """A display, or one inside it, that ``torch`` makes a tensor or shape of: an empty one is a case of its own."""
     parent = module.parents.get(node)
-    while isinstance(parent, ast.List | ast.Tuple):
+    while isinstance(parent, ast.List | ast.Tuple | ast.keyword):
         parent = module.parents.get(parent)
     chain = dotted(parent.func) if isinstance(parent, ast.Call) else None
     return chain is not None and chain[0] == "torch"

@@ -12,14 +12,16 @@ from reducer.oracle.failure import Failure
 # What scripts make their operands with: these are rarely the point when anything else is called.
 _MAKERS = frozenset({
     "tensor", "zeros", "ones", "empty", "full", "arange", "rand", "randn", "randint", "eye", "linspace", "Tensor",
-    "manual_seed", "no_grad", "zeros_like", "ones_like", "from_numpy", "tolist", "item", "shape", "size", "dim", "numel",
+    "manual_seed", "no_grad", "zeros_like", "ones_like", "from_numpy", "tolist", "item", "shape", "size", "dim",
+    "numel",
     "sum", "all", "any", "float", "int", "bool", "long", "double", "detach", "clone",
 })  # fmt: skip
 _METHOD = re.compile(r"(?:\.|->)\s*(?:template\s+)?(\w+)\s*(?:<[^<>;()]*>)?\s*\(")
 _FUNCTION = re.compile(r"\b(?:at|torch|c10)::(?:\w+::)*(\w+)\s*(?:<[^<>;()]*>)?\s*\(")
 _REGISTRATION = re.compile(r"\b(?:TORCH_LIBRARY|PYBIND11_MODULE)\w*\s*\([^)]*\)\s*\{.*?\}", re.DOTALL)
 _PLAIN = frozenset({
-    "def", "impl", "sizes", "size", "dim", "numel", "data_ptr", "scalar_type", "options", "device", "contiguous", "is_cpu",
+    "def", "impl", "sizes", "size", "dim", "numel", "data_ptr", "scalar_type", "options", "device", "contiguous",
+    "is_cpu",
     "defined",
 })  # fmt: skip
 

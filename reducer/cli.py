@@ -157,6 +157,11 @@ def _main_job(settings: Settings, json_output: bool) -> None:
     except CaseError as error:
         _fail(error, json_output)
         return
+    except OSError as error:
+        what = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+        advice = "Free some space, or set TMPDIR to a place with room, and run it again."
+        _fail(CaseError(Exit.ENVIRONMENT, f"this machine cannot run the job ({what}). {advice}"), json_output)
+        return
     except KeyboardInterrupt:
         _fail(CaseError(Exit.INTERRUPTED, "interrupted before there was anything to write."), json_output)
         return

@@ -15,6 +15,7 @@ from reducer.confirm import Confirmation, confirm
 from reducer.console import Console
 from reducer.errors import CaseError, Exit
 from reducer.frameworks import build_command, interpreters
+from reducer.frameworks.infra import fault
 from reducer.frameworks.runner import Runner, Timeouts
 from reducer.frameworks.side import Side
 from reducer.frameworks.syntax_tier import ClangTier
@@ -23,6 +24,7 @@ from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.oracle import Oracle, agrees
 from reducer.oracle.signature import describe
+from reducer.oracle.verdict import InfraError
 from reducer.outcome import Outcome, commands_of, result_of, summary_of
 from reducer.reduction import Reduction
 from reducer.report.scrub import Private
@@ -35,7 +37,8 @@ from reducer.routes.setup import reduce_setup
 from reducer.search.driver import Budget, Stopped
 from reducer.tree import SourceTree
 from reducer.world.freeze import FreezeError, Frozen, freeze
-from reducer.world.processes import Limits
+from reducer.world.processes import Limits, SupervisorLost
+from reducer.world.warm import WarmStartError
 from reducer.world.workspace import Workspace
 
 
@@ -89,7 +92,14 @@ def run(settings: Settings) -> Outcome:
         sides: dict[SideName, Side] = {"paddle": paddle, "torch": torch}
 
         def observe(name: SideName, candidate: Candidate, /, fast: bool) -> Observation:
-            return runner.observe(sides[name], candidate, fast=fast)
+            try:
+                seen = runner.observe(sides[name], candidate, fast=fast)
+            except (OSError, SupervisorLost, WarmStartError) as error:
+                raise InfraError(str(error)) from error
+            why = fault(seen)
+            if why is not None:
+                raise InfraError(why)
+            return seen
 
         signature = baseline.failure.signature
         syntax = clang if clang is not None and agrees(clang, baseline.candidate, signature) else None
@@ -129,6 +139,9 @@ def _reduce(context: Context, confirmed: Callable[[Candidate], Confirmation]) ->
                 return Exit.REDUCED, confirmation
             if not reduction.disagree(_disagreement(confirmation)):
                 return Exit.STOPPED_EARLY, confirmation
+    except InfraError as error:
+        context.say(f"stopped, this machine cannot go on ({error}): writing the best result so far")
+        return Exit.STOPPED_EARLY, None
     except KeyboardInterrupt:
         context.say("interrupted: writing the best result so far")
         return Exit.INTERRUPTED, None

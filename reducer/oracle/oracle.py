@@ -18,7 +18,7 @@ from reducer.oracle.canonical import canonical_key
 from reducer.oracle.failure import Failure, Signature
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.signature import derive, same
-from reducer.oracle.verdict import Judgement, Verdict
+from reducer.oracle.verdict import InfraError, Judgement, Verdict
 
 
 class Observer(Protocol):
@@ -70,13 +70,16 @@ class Oracle:
         self._known: dict[tuple[str, bool], Judgement] = {}
 
     def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
-        """Judge one candidate. ``real``: by the library's own build and command in fresh processes on both sides."""
+        """Judge one candidate. ``real``: by the library's own build and command in fresh processes on both sides.
+
+        Raises InfraError when the machine, not the candidate, fails twice.
+        """
         key = (candidate.key if real else canonical_key(candidate), real)
         if key in self._known:
             self.statistics.cache_hits += 1
             return self._known[key]
         start = time.monotonic()
-        judgement = self._free(candidate) or (self._real(candidate) if real else self._cheap(candidate))
+        judgement = self._free(candidate) or self._asked(candidate, real)
         seconds = time.monotonic() - start
         if judgement.tier != "free":
             self.statistics.queries[judgement.tier] += 1
@@ -85,7 +88,7 @@ class Oracle:
         self.statistics.verdicts[judgement.verdict.value] += 1
         if judgement.verdict is Verdict.DIFFERENT and judgement.paddle is not None:
             self.statistics.also_found[judgement.paddle.signature] += 1
-        if judgement.verdict not in (Verdict.INFRA, Verdict.TIMEOUT):
+        if judgement.verdict is not Verdict.TIMEOUT:
             self._known[key] = judgement
         return judgement
 
@@ -117,8 +120,16 @@ class Oracle:
                         return Judgement(Verdict.SAME, "syntax", failure)
         return self._run(candidate, fast=True)
 
-    def _real(self, candidate: Candidate) -> Judgement:
-        return self._run(candidate, fast=False)
+    def _asked(self, candidate: Candidate, real: bool) -> Judgement:
+        """The tiers' answer; a fault of the machine is retried once, then passed on."""
+        for last in (False, True):
+            try:
+                return self._run(candidate, fast=False) if real else self._cheap(candidate)
+            except InfraError:
+                self.statistics.verdicts[Verdict.INFRA.value] += 1
+                if last:
+                    raise
+        raise AssertionError("the second try returns or raises")
 
     def _run(self, candidate: Candidate, *, fast: bool) -> Judgement:
         tier = "warm" if fast else "real"

@@ -9,7 +9,7 @@ from reducer.oracle.failure import Failure
 
 
 class Verdict(Enum):
-    """What a query showed (DESIGN.md §5)."""
+    """What a query showed."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -17,8 +17,11 @@ class Verdict(Enum):
     INVALID = "invalid"
     CONTROL_FAILS = "control fails"
     TIMEOUT = "timeout"
-    FLAKY = "flaky"
     INFRA = "infra"
+
+
+class InfraError(Exception):
+    """The machine failed, not the candidate: out of memory, a full disk, killed from outside. Never a "no"."""
 
 
 @dataclass(frozen=True, slots=True)

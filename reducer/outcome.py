@@ -79,7 +79,7 @@ def result_of(
     shown = confirmation.failure if confirmation is not None and confirmation.failure else baseline.failure
     found = diagnose(shown, best.tree)
     paddle, torch, environment = split(versions["paddle"], versions["torch"])
-    also = [*(describe(s) for s in baseline.failure.also), *(describe(s) for s in statistics.also_found)]
+    also = [describe(signature) for signature in baseline.failure.also]
     return MreResult(
         form="script" if best.recipe.build is None else "extension",
         signature=replace(baseline.failure.signature, symbol=api_name(shown, best.tree)),

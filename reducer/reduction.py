@@ -50,9 +50,10 @@ class Reduction:
         """Make ``candidate`` the best one when the oracle accepts it."""
         if candidate == self.best:
             return True
-        if not self.judge(candidate).accepted:
+        judgement = self.judge(candidate)
+        if not judgement.accepted:
             return False
-        self.best = candidate
+        self._take(candidate, judgement)
         self._progress(label)
         return True
 
@@ -80,14 +81,14 @@ class Reduction:
 
         def ask(keep: frozenset[int]) -> bool:
             changed = candidate(keep)
-            return changed is not None and changed.tree != base.tree and self.judge(changed).accepted
+            if changed is None or changed.tree == base.tree:
+                return False
+            judgement = self.judge(changed)
+            if judgement.accepted:
+                self._take(changed, judgement)
+            return judgement.accepted
 
-        def accepted(keep: frozenset[int]) -> None:
-            changed = candidate(keep)
-            if changed is not None:
-                self.best = changed
-
-        drive(_plan(offer, lambda removed: candidate(everything - removed) is not None), ask, accepted, self._budget)
+        drive(_plan(offer, lambda removed: candidate(everything - removed) is not None), ask, budget=self._budget)
         if self.best.tree == base.tree:
             return False
         self._progress(source.name)
@@ -117,6 +118,10 @@ class Reduction:
         self.oracle.forget_cheap()
         self.best = self._start
         return True
+
+    def _take(self, candidate: Candidate, judgement: Judgement) -> None:
+        self.best = candidate
+        self.oracle.settle(judgement)
 
     def _progress(self, label: str) -> None:
         size = measure(self.best.tree)

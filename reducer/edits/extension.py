@@ -19,6 +19,7 @@ _PYBIND = re.compile(rb"\bPYBIND11_MODULE\s*\(\s*(\w+)")
 _PYINIT = re.compile(rb"\bPyInit_(\w+)")
 _EMPTY_MODULE = b"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
 _INCLUDE = b"#include <torch/extension.h>\n"
+_LIBRARY = b"#include <torch/library.h>\n"
 
 
 def setup_script(template: str, own_flags: Sequence[str] = ()) -> bytes:
@@ -36,6 +37,8 @@ def module_source(content: bytes, old: str) -> bytes:
     if not _PYBIND.search(renamed) and not _PYINIT.search(renamed):
         include = b"" if b"<torch/extension.h>" in renamed else _INCLUDE
         renamed = include + renamed + _EMPTY_MODULE
+    if b"TORCH_LIBRARY" in renamed and b"<torch/library.h>" not in renamed:
+        renamed = _LIBRARY + renamed  # PyTorch brings it by other headers too, Paddle only by this one
     return renamed
 
 

@@ -10,12 +10,13 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.canonical import canonical_key
 from reducer.oracle.failure import Failure, Signature
+from reducer.oracle.names import bare
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.signature import derive, same
 from reducer.oracle.verdict import InfraError, Judgement, Verdict
@@ -68,6 +69,7 @@ class Oracle:
         self.checks = checks
         self.statistics = Statistics()
         self._known: dict[tuple[str, bool], Judgement] = {}
+        self._errors: frozenset[tuple[str, str]] | None = None
 
     def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
         """Judge one candidate. ``real``: by the library's own build and command in fresh processes on both sides.
@@ -77,7 +79,7 @@ class Oracle:
         key = (candidate.key if real else canonical_key(candidate), real)
         if key in self._known:
             self.statistics.cache_hits += 1
-            return self._known[key]
+            return self._without_new_errors(self._known[key])
         start = time.monotonic()
         judgement = self._free(candidate) or self._asked(candidate, real)
         seconds = time.monotonic() - start
@@ -90,11 +92,28 @@ class Oracle:
             self.statistics.also_found[judgement.paddle.signature] += 1
         if judgement.verdict is not Verdict.TIMEOUT:
             self._known[key] = judgement
-        return judgement
+        return self._without_new_errors(judgement)
+
+    def settle(self, judgement: Judgement) -> None:
+        """Take the compiler errors of an accepted candidate as the only ones that later candidates may show.
+
+        One build often shows several gaps, and mutation makes more (a header that goes takes a macro along, which
+        PyTorch gets by another way). The result shall show one.
+        """
+        if self.expected.stage == "compile" and judgement.paddle is not None:
+            self._errors = _errors(judgement.paddle)
+
+    def _without_new_errors(self, judgement: Judgement) -> Judgement:
+        if self._errors is None or not judgement.accepted or judgement.paddle is None:
+            return judgement
+        if _errors(judgement.paddle) <= self._errors:
+            return judgement
+        return replace(judgement, verdict=Verdict.DIFFERENT)
 
     def forget_cheap(self) -> None:
         """Drop what the cheap tiers said (one of them was wrong)."""
         self._known = {key: judgement for key, judgement in self._known.items() if key[1]}
+        self._errors = None
 
     def _free(self, candidate: Candidate) -> Judgement | None:
         if all(check(candidate) for check in self.checks):
@@ -151,6 +170,11 @@ class Oracle:
         if failure.signature.kind == "timeout":
             return Verdict.TIMEOUT
         return Verdict.DIFFERENT
+
+
+def _errors(failure: Failure) -> frozenset[tuple[str, str]]:
+    """Types and bare symbols of all compiler errors of a build."""
+    return frozenset((s.type, bare(s.symbol)) for s in (failure.signature, *failure.also))
 
 
 def agrees(syntax: SyntaxTier, baseline: Candidate, expected: Signature) -> bool:

@@ -15,6 +15,11 @@ from reducer.resources import template
 _LANGUAGES = {".py": "python", ".cu": "cuda", ".cuh": "cuda", ".toml": "toml", ".cfg": "ini", ".json": "json"}
 _CXX = frozenset({".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx"})
 
+# A build echoes its compiler and linker calls, hundreds of characters each.
+_COMMAND_ECHO = re.compile(
+    r"(?:^|\s)(?:\S*/)?(?:x86_64-linux-gnu-)?(?:gcc|g\+\+|cc|c\+\+|nvcc)'?,? .*(?:\s|')-(?:c|shared)\b"
+)
+
 _SWITCH = (
     "The first two lines of each script switch Paddle's torch-compat layer on; with `USE_TORCH=1` in the environment "
     "they do nothing, and the same files run with PyTorch."
@@ -49,7 +54,7 @@ def decisive_lines(log: str, message: str, limit: int = 14) -> str:
 
     Without the message's first line in the log: its last lines.
     """
-    lines = log.splitlines()
+    lines = [line for line in log.splitlines() if not _COMMAND_ECHO.search(line)]
     first = next((line.strip() for line in message.splitlines() if line.strip()), "")
     at = next((k for k, line in enumerate(lines) if first and first in line), None)
     if at is None:
@@ -61,6 +66,8 @@ def decisive_lines(log: str, message: str, limit: int = 14) -> str:
             break
         if k < at and lines[k] and not lines[k].startswith((" ", "\t")):
             break
+    if re.search(r": (?:fatal )?error: ", lines[at]):
+        return "\n".join(_complaints(lines, limit))
     end = at + max(1, len(message.strip().splitlines()))
     while end < len(lines) and lines[end].startswith((" ", "\t")) and end - at < 6:
         end += 1
@@ -68,6 +75,20 @@ def decisive_lines(log: str, message: str, limit: int = 14) -> str:
     if len(chosen) > limit:
         chosen = [chosen[0], "  ...", *chosen[2 - limit :]]
     return "\n".join(chosen)
+
+
+def _complaints(lines: list[str], limit: int) -> list[str]:
+    """The compiler's errors with the code that they echo, first ones first."""
+    chosen: list[str] = []
+    shown = False
+    for line in lines:
+        if re.search(r": (?:fatal )?error: ", line):
+            shown = True
+        elif not line.startswith((" ", "\t")):
+            shown = False
+        if shown and len(chosen) < limit:
+            chosen.append(line)
+    return chosen
 
 
 def fenced(text: str, language: str) -> str:

@@ -142,8 +142,8 @@ def without_headers(context: Context) -> None:
 
 
 def _few_headers(tree: SourceTree) -> Iterator[SourceTree]:
-    """The usual outcomes first, as an honest parse costs seconds: the one extension header, the frameworks' headers."""
-    for keep in (lambda name: name == "torch/extension.h", lambda name: "/" in name):
+    """The usual outcomes first, as an honest parse costs seconds: two extension headers, all framework headers."""
+    for keep in (lambda name: name in ("torch/extension.h", "torch/library.h"), lambda name: "/" in name):
         changed = {path: only_includes(content, keep) for path, content in tree.items() if is_cxx(path)}
         if any(changed[path] != tree[path] for path in changed):
             yield tree.updated(changed)

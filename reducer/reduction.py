@@ -52,6 +52,7 @@ class Reduction:
             return True
         judgement = self.judge(candidate)
         if not judgement.accepted:
+            self._say(f"{label}: refused, {judgement.reason}")
             return False
         self._take(candidate, judgement)
         self._progress(label)

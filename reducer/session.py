@@ -28,7 +28,7 @@ from reducer.oracle.verdict import InfraError
 from reducer.outcome import Outcome, commands_of, result_of, summary_of
 from reducer.reduction import Reduction
 from reducer.report.scrub import Private
-from reducer.report.write import OutputError, check_output, write_mre
+from reducer.report.write import OutputError, check_output, reserved, write_mre
 from reducer.resources import template
 from reducer.routes.context import SETUP_TEMPLATE, Context
 from reducer.routes.cxx import reduce_compile, reduce_extension
@@ -134,9 +134,14 @@ def _reduce(context: Context, confirmed: Callable[[Candidate], Confirmation]) ->
     try:
         while True:
             _route(context)
+            taken = reserved(reduction.best.tree)
+            if taken:
+                reduction.tree(
+                    reduction.best.tree.updated(dict.fromkeys(taken)), "without files named like the report's"
+                )
             confirmation = confirmed(reduction.best)
             if confirmation.holds:
-                return Exit.REDUCED, confirmation
+                return (Exit.STOPPED_EARLY if reserved(reduction.best.tree) else Exit.REDUCED), confirmation
             if not reduction.disagree(_disagreement(confirmation)):
                 return Exit.STOPPED_EARLY, confirmation
     except InfraError as error:

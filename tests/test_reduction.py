@@ -193,4 +193,5 @@ def test_the_first_tree_that_is_accepted() -> None:
     trees = [state.best.tree.updated({"a.py": text}) for text in (b"l1\n", b"l3 l4\n", b"l3\n")]
     assert state.first(trees, "short forms")
     assert text_of(state) == "l3 l4\n"
-    assert [line.split(":")[0] for line in said] == ["short forms"]
+    assert [line.split(",")[0] for line in said[:1]] == ["short forms: refused"]
+    assert [line.split(":")[0] for line in said[1:]] == ["short forms"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from reducer.oracle.failure import Failure
+from reducer.oracle.signature import describe
 
 
 class Verdict(Enum):
@@ -34,6 +35,12 @@ class Judgement:
     control: Failure | None = None
     seconds: float = 0.0
     cached: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The verdict with the failure that led to it, in one line."""
+        seen = self.control or (self.paddle if self.verdict is not Verdict.SAME else None)
+        return self.verdict.value + (f" ({describe(seen.signature)[:160]})" if seen else "")
 
     @property
     def accepted(self) -> bool:

@@ -16,6 +16,11 @@ from reducer.tree import SourceTree
 _OURS = ("README.md", metadata.FILE, "logs")
 
 
+def reserved(files: SourceTree) -> list[str]:
+    """Sources whose names the report uses itself: they cannot be part of a confirmed result."""
+    return [path for path in files if path.split("/")[0] in _OURS]
+
+
 class OutputError(Exception):
     """The output directory cannot be written. The message says what, why and what to do."""
 
@@ -48,22 +53,18 @@ def check_output(out: Path) -> None:
 def write_mre(out: Path, result: MreResult, private: Private | None = None) -> None:
     """Write the MRE to ``out``, whole or not at all; an earlier MRE there is replaced.
 
-    The sources are written byte for byte; all other text is scrubbed of ``private`` (default: what is private on this
-    machine). Raises OutputError (see check_output) and OSError as the system does.
+    The sources are written byte for byte, except for those with a name of ours (``reserved``); all other text is
+    scrubbed of ``private`` (default: what is private on this machine). Raises OutputError (see check_output) and
+    OSError as the system does.
     """
     check_output(out)
     private = Private.of_this_machine() if private is None else private
-    taken = sorted({path for path in result.files if path.split("/")[0] in _OURS})
-    if taken:
-        raise OutputError(
-            f"cannot write the result to {out}: the sources hold {', '.join(taken)}, names that it uses itself."
-        )
     target = out.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-new-"))
     try:
-        _documents(result, private).write(fresh)
         result.files.write(fresh)
+        _documents(result, private).write(fresh)
         fresh.chmod(0o755)
         _replace(target, fresh)
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from reducer import checks
@@ -12,7 +12,7 @@ from reducer.edits.files import Files
 from reducer.edits.fold_pytest import fold
 from reducer.edits.inline_modules import inline, inline_one
 from reducer.edits.passes import Pass, Restricted
-from reducer.edits.prelude import replace_prelude, scopes, switches_compat
+from reducer.edits.prelude import PRELUDE, replace_prelude, scopes, switches_compat
 from reducer.edits.py_arguments import PyArguments
 from reducer.edits.py_definitions import PyDefinitions
 from reducer.edits.py_expressions import PyExpressions
@@ -25,6 +25,7 @@ from reducer.edits.py_naming import PyNaming
 from reducer.edits.py_signatures import PySignatures
 from reducer.edits.py_statements import PyComments, PyStatements
 from reducer.edits.py_unwrap import PyUnwrap
+from reducer.frameworks.flags import extension_names
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.routes.context import RUN_SCRIPT, Context, pytest_node, script_of
 from reducer.slicing.python import executed_slice
@@ -32,12 +33,13 @@ from reducer.slicing.recorded import synthesise
 from reducer.syntax.python import parse_source
 from reducer.tree import SourceTree
 
+REPLAYS = 6  # variants of a replayed call that are tried, plainest values first
+
 
 def reduce_python(context: Context) -> None:
     """Reduce a case whose failure shows when Python code is imported or run, without touching compiled sources."""
-    reduction = context.reduction
     record = context.record()
-    if reduction.best.recipe.build is None and replay(context, record):
+    if replay(context, record):
         polish(context)
         return
     to_script(context, record)
@@ -47,13 +49,27 @@ def reduce_python(context: Context) -> None:
 
 
 def replay(context: Context, record: dict[str, Any]) -> bool:
-    """The failing call alone, with the operands that the failing run saw: when it fails the same way, all else goes."""
-    reduction = context.reduction
-    for text in synthesise(record, own=checks.top_level(reduction.best.tree)):
-        candidate = Candidate(SourceTree({SCRIPT: text.encode()}), Recipe(None, RUN_SCRIPT))
-        if reduction.accepts(candidate, "replay of the failing call"):
-            return True
+    """The failing call alone, with the operands that the failing run saw: when it fails the same way, all other Python
+    code goes. With a build the script loads the extensions itself."""
+    reduction, best = context.reduction, context.reduction.best
+    loads = [f"import {name}" for name in extension_names(context.baseline.control)] if best.recipe.build else []
+    allowed = python_only(context)
+    rest = {path: None for path in best.tree if allowed(path)} if best.recipe.build else dict.fromkeys(best.tree)
+    for text in synthesise(record, own=checks.top_level(best.tree))[:REPLAYS]:
+        for script in dict.fromkeys((text, _loading(text, loads))):
+            tree = best.tree.updated({**rest, SCRIPT: script.encode()})
+            build = best.recipe.build if script != text else None
+            tree = tree if build else SourceTree({SCRIPT: script.encode()})
+            if reduction.accepts(Candidate(tree, Recipe(build, RUN_SCRIPT)), "replay of the failing call"):
+                return True
     return False
+
+
+def _loading(text: str, loads: Sequence[str]) -> str:
+    """``text`` with the statements that load extensions after its ``import torch``."""
+    lines = text.splitlines()
+    at = next((i for i, line in enumerate(lines) if line == "import torch"), len(PRELUDE.splitlines()) - 1)
+    return "\n".join([*lines[: at + 1], *loads, *lines[at + 1 :]]) + "\n"
 
 
 def to_script(context: Context, record: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from reducer.report.metadata import load
 from reducer.report.scrub import Private
-from reducer.report.write import OutputError, check_output, write_mre
+from reducer.report.write import OutputError, check_output, reserved, write_mre
 from reducer.tree import SourceTree
 from tests.report.samples import SETUP, SOURCE, extension, script
 
@@ -90,10 +90,11 @@ def test_the_place_behind_a_link_is_written(tmp_path: Path) -> None:
     assert load(tmp_path / "real").form == "script"
 
 
-def test_sources_that_would_hide_the_report_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"README\.md"):
-        write_mre(tmp_path / "mre", script(files=SourceTree({"README.md": b"", "repro.py": b""})), PRIVATE)
-    assert listing(tmp_path) == []
+def test_the_report_wins_over_sources_of_its_names(tmp_path: Path) -> None:
+    files = SourceTree({"README.md": b"the library's", "logs/x.txt": b"", "repro.py": b""})
+    assert reserved(files) == ["README.md", "logs/x.txt"]
+    write_mre(tmp_path / "mre", script(files=files), PRIVATE)
+    assert "the library's" not in (tmp_path / "mre" / "README.md").read_text()
 
 
 def test_a_failed_write_leaves_the_earlier_result(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def establish(
         say(f"  also: {describe(other)}")
     narrowed = _narrow(candidate, paddle, runner, first)
     if narrowed is not None:
-        failure = derive(runner.observe(paddle, narrowed))
+        failure = derive(runner.observe(paddle, narrowed, fast=True))
         if failure is not None and same(first.signature, failure):
             say(f"narrowed to: {narrowed.recipe.run}")
             candidate, first = narrowed, failure

@@ -102,8 +102,10 @@ def precompiled(compiler: str, argv: list[str], source: str) -> list[str]:
     key = hashlib.sha256("\0".join([compiler, *flags, *headers]).encode("utf-8", "surrogateescape")).hexdigest()
     header = os.path.join(store, key[:24], "pch.h")
     failed = os.path.join(store, key[:24], "failed")
-    if not os.path.exists(header + ".gch") and not os.path.exists(failed):
+    if not os.path.exists(os.path.dirname(header)):
         os.makedirs(os.path.dirname(header), exist_ok=True)
+        return []  # pays only for a set of headers that comes back
+    if not os.path.exists(header + ".gch") and not os.path.exists(failed):
         with open(header, "w", encoding="utf-8") as stream:
             stream.write("".join(f"#include <{h}>\n" for h in headers))
         part = f"{header}.gch.{os.getpid()}"

@@ -82,7 +82,8 @@ def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) 
             main = loader_script() if script is None else module_imports(script, names)
             for flags in [(), own] if own else [()]:
                 files = {"setup.py": setup_script(context.setup_template, flags), SOURCE: source, SCRIPT: main}
-                rest = {p: c for p, c in tree.items() if p.endswith(".py") and p not in files} if script else {}
+                others = (p for p in tree if p.endswith(".py") and p not in files) if script is not None else ()
+                rest = {path: module_imports(tree[path], names) for path in others}
                 candidate = Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
                 if reduction.accepts(candidate, "slice into one source"):
                     return True

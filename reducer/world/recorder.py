@@ -304,9 +304,9 @@ def _values(sources: Sequence[str], frame: types.FrameType) -> dict[str, Any]:
         if source not in found:
             try:
                 value = eval(compile(source, "<recorded>", "eval"), frame.f_globals, dict(frame.f_locals))
-            except Exception:  # what cannot be evaluated again has no value to record
+                found[source] = describe(value)
+            except Exception:  # what cannot be evaluated or looked at again has no value to record
                 continue
-            found[source] = describe(value)
     return found
 
 
@@ -424,7 +424,8 @@ def _named(value: object, depth: int) -> dict[str, Any]:
     name = getattr(value, "__name__", None)
     if isinstance(name, str) and getattr(builtins, name, None) is value:
         return {"kind": "name", "source": name}
-    if type(value).__module__.split(".")[0] in ("paddle", "torch") and hasattr(value, "named_parameters"):
+    kinds = {(c.__module__.split(".")[0], c.__name__) for c in type(value).__mro__}
+    if kinds & {("paddle", "Layer"), ("torch", "Module")}:
         return _layer(value, depth)
     return _opaque(value)
 

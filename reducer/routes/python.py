@@ -33,7 +33,7 @@ from reducer.slicing.recorded import synthesise
 from reducer.syntax.python import parse_source
 from reducer.tree import SourceTree
 
-REPLAYS = 6  # variants of a replayed call that are tried, plainest values first
+REPLAYS = 12  # variants of a replayed call that are tried, plainest values first
 
 
 def reduce_python(context: Context) -> None:
@@ -56,7 +56,8 @@ def replay(context: Context, record: dict[str, Any]) -> bool:
     allowed = python_only(context)
     rest = {path: None for path in best.tree if allowed(path)} if best.recipe.build else dict.fromkeys(best.tree)
     for text in synthesise(record, own=checks.top_level(best.tree))[:REPLAYS]:
-        for script in dict.fromkeys((text, _loading(text, loads))):
+        scripts = (text, _loading(text, loads)) if "torch.ops." not in text else (_loading(text, loads),)
+        for script in dict.fromkeys(scripts):
             tree = best.tree.updated({**rest, SCRIPT: script.encode()})
             build = best.recipe.build if script != text else None
             tree = tree if build else SourceTree({SCRIPT: script.encode()})

@@ -25,6 +25,7 @@ from reducer.edits.py_naming import PyNaming
 from reducer.edits.py_signatures import PySignatures
 from reducer.edits.py_statements import PyComments, PyStatements
 from reducer.edits.py_unwrap import PyUnwrap
+from reducer.frameworks.build_command import CXX_SOURCE
 from reducer.frameworks.flags import extension_names
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.routes.context import RUN_SCRIPT, Context, pytest_node, script_of
@@ -168,7 +169,17 @@ def fine(context: Context) -> None:
     """Statements, arguments, expressions, names: to a fixpoint."""
     context.reduction.fixpoint(fine_passes(python_only(context)))
     flatten(context)
+    empty_sources(context)
     polish(context)
+
+
+def empty_sources(context: Context) -> None:
+    """C++ that the script builds by itself (JIT) and whose content does not matter: an empty module in its place."""
+    tree = context.reduction.best.tree
+    sources = [p for p in tree if p.endswith(CXX_SOURCE)] if context.reduction.best.recipe.build is None else []
+    if sources:
+        module = b"#include <torch/extension.h>\n\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
+        context.reduction.tree(tree.updated(dict.fromkeys(sources, module)), "empty sources")
 
 
 def fine_passes(allowed: Callable[[str], bool]) -> list[Pass]:

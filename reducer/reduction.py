@@ -66,8 +66,30 @@ class Reduction:
         """The first of several trees that is accepted."""
         return any(self.tree(tree, label) for tree in trees)
 
-    def run(self, source: Pass) -> bool:
-        """Run one pass on the best candidate. True when it made progress."""
+    def run(self, source: Pass, *, defer_control: bool = False) -> bool:
+        """Run one pass on the best candidate. True when it made progress.
+
+        ``defer_control``: builds for the control cost more than all else; ask for the control's run once, about what
+        the whole pass came to, and run the pass again with every control when that is refused.
+        """
+        if not defer_control or self.oracle.syntax is None or self.real_only:
+            return self._pass(source)
+        start, checked = self.best, False
+        self.oracle.defer_control = True
+        try:
+            progress = self._pass(source)
+            self.oracle.defer_control = False
+            checked = not progress or self.judge(self.best).accepted
+        finally:
+            self.oracle.defer_control = False
+            if not checked:
+                self.best = start
+        if checked:
+            return progress
+        self._say(f"{source.name}: refused by the control, once more in single steps")
+        return self._pass(source)
+
+    def _pass(self, source: Pass) -> bool:
         base = self.best
         offer = source.propose(base.tree)
         if not offer.edits:
@@ -95,12 +117,12 @@ class Reduction:
         self._progress(source.name)
         return True
 
-    def fixpoint(self, passes: Sequence[Pass]) -> None:
+    def fixpoint(self, passes: Sequence[Pass], *, defer_control: bool = False) -> None:
         """Run the passes over and over until a whole round changes nothing."""
         for _ in range(ROUNDS):
             progress = False
             for source in passes:
-                progress |= self.run(source)
+                progress |= self.run(source, defer_control=defer_control)
             if not progress:
                 return
 

@@ -51,7 +51,9 @@ class Oracle:
     """Answers whether a candidate still shows the expected failure on Paddle and works under PyTorch.
 
     ``checks`` are free tests of a candidate's text (it parses, it imports nothing that is gone); one that says no
-    gives INVALID without a query. ``syntax`` may be switched off during a run (``syntax = None``).
+    gives INVALID without a query. ``syntax`` may be switched off during a run (``syntax = None``). While
+    ``defer_control`` is set, a warm query with C++ is content with a control that compiles; who sets it asks again,
+    without it, about what came out.
     """
 
     def __init__(
@@ -68,7 +70,8 @@ class Oracle:
         self.match = match
         self.checks = checks
         self.statistics = Statistics()
-        self._known: dict[tuple[str, bool], Judgement] = {}
+        self.defer_control = False
+        self._known: dict[tuple[str, str], Judgement] = {}
         self._errors: frozenset[tuple[str, str]] | None = None
 
     def judge(self, candidate: Candidate, *, real: bool = False) -> Judgement:
@@ -76,10 +79,12 @@ class Oracle:
 
         Raises InfraError when the machine, not the candidate, fails twice.
         """
-        key = (candidate.key if real else canonical_key(candidate), real)
-        if key in self._known:
-            self.statistics.cache_hits += 1
-            return self._without_new_errors(self._known[key])
+        content = candidate.key if real else canonical_key(candidate)
+        key = (content, "real" if real else "paddle" if self.defer_control else "both")
+        for known in (key, (content, "both")) if not real else (key,):
+            if known in self._known:
+                self.statistics.cache_hits += 1
+                return self._without_new_errors(self._known[known])
         start = time.monotonic()
         judgement = self._free(candidate) or self._asked(candidate, real)
         seconds = time.monotonic() - start
@@ -112,7 +117,7 @@ class Oracle:
 
     def forget_cheap(self) -> None:
         """Drop what the cheap tiers said (one of them was wrong)."""
-        self._known = {key: judgement for key, judgement in self._known.items() if key[1]}
+        self._known = {key: judgement for key, judgement in self._known.items() if key[1] == "real"}
         self._errors = None
 
     def _free(self, candidate: Candidate) -> Judgement | None:
@@ -157,6 +162,8 @@ class Oracle:
         verdict = self._on_paddle(failure, output_of(seen))
         if verdict is not Verdict.SAME:
             return Judgement(verdict, tier, failure)
+        if fast and self.defer_control and self.syntax is not None:
+            return Judgement(Verdict.SAME, "warm", failure)
         refused = derive(self.observe("torch", candidate, fast))
         if refused is not None:
             return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)

@@ -38,15 +38,20 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
 
 
 def keeps_module(tree: SourceTree) -> Callable[[Candidate], bool]:
-    """Whether the extension still can be imported and, when ``tree`` registers or binds a function, still does so: a
-    gap that stops the compiler needs neither to show, but the code must be of use once the gap is closed."""
+    """Whether the extension still can be imported and, when ``tree`` registers or binds a function, still does so, with
+    a schema if it had one: a gap that stops the compiler needs none of it to show, and Paddle calls an operator
+    without a schema where PyTorch does not, but the code must be of use once the gap is closed."""
     registers = bool(ops(tree) or bindings(tree))
+    declares = any(op.schema for op in ops(tree))
 
     def holds(candidate: Candidate) -> bool:
         files = candidate.tree
         if not any(_MODULE.search(content) for path, content in files.items() if is_cxx(path)):
             return False
-        return not registers or any(o.function for o in ops(files)) or any(b.function for b in bindings(files))
+        found = ops(files)
+        if declares and not any(op.schema for op in found):
+            return False
+        return not registers or any(op.function for op in found) or any(b.function for b in bindings(files))
 
     return holds
 

@@ -28,13 +28,9 @@ from reducer.tree import SourceTree
 
 def reduce_compile(context: Context) -> None:
     """A build that fails in the compiler: the failing declaration and what it needs, in the extension form."""
-    failure, reduction = context.baseline.failure, context.reduction
+    failure = context.baseline.failure
     roots: list[Root] = [(failure.file, failure.line)] if failure.file else []
-    if to_extension(context, roots, None):
-        # A front end sees no difference between a module that can be imported and used, and one that cannot.
-        reduction.oracle.checks += (checks.keeps_module(reduction.best.tree),)
-    else:
-        context.say("the sources could not be brought into one file; reducing them where they are")
+    to_extension(context, roots, None)
     fine(context)
 
 
@@ -45,8 +41,8 @@ def reduce_extension(context: Context) -> None:
     if reduction.best.recipe.build is None:
         return
     script = reduction.best.tree.get(SCRIPT)
-    if script is None or not to_extension(context, used_names(script), script):
-        context.say("the sources could not be brought into one file; reducing them where they are")
+    if script is not None:
+        to_extension(context, used_names(script), script)
     fine(context)
     polish(context)
 
@@ -64,7 +60,7 @@ def used_names(script: bytes) -> list[Root]:
     return list(found)
 
 
-def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) -> bool:
+def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) -> None:
     """Bring the candidate into ``setup.py`` + one source + ``repro.py``; the smallest slice that is accepted wins.
 
     ``script`` None: the failure is in the build, and the script only imports what was built.
@@ -86,8 +82,9 @@ def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) 
                 rest = {path: module_imports(tree[path], names) for path in others}
                 candidate = Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
                 if reduction.accepts(candidate, "slice into one source"):
-                    return True
-    return False
+                    reduction.oracle.checks += (checks.keeps_module(candidate.tree),)
+                    return
+    context.say("the sources could not be brought into one file; reducing them where they are")
 
 
 def _slices(context: Context, roots: Sequence[Root]) -> Iterator[SourceTree]:

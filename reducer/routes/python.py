@@ -213,7 +213,8 @@ def polish(context: Context) -> None:
 
 def layout(context: Context) -> None:
     """Format every Python file; a file whose formatting changes the outcome stays as it is."""
-    for path in [p for p in context.reduction.best.tree if p.endswith(".py")]:
+    allowed = python_only(context)
+    for path in [p for p in context.reduction.best.tree if p.endswith(".py") and allowed(p)]:
         tree = context.reduction.best.tree
         context.reduction.tree(tree.updated({path: format_python(tree[path])}), f"layout of {path}")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from reducer.edits.files import Files
 from reducer.edits.passes import Restricted
 from reducer.edits.prelude import replace_prelude
+from reducer.edits.py_format import format_python
 from reducer.frameworks.build_command import CXX_HEADER, CXX_SOURCE, IN_PLACE
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.routes.context import Context
-from reducer.routes.python import fine_passes, flatten_into, layout
+from reducer.routes.python import fine_passes, flatten_into
 
 SETUP = "setup.py"
 
@@ -29,4 +30,5 @@ def reduce_setup(context: Context) -> None:
     flatten_into(context, SETUP)
     reduction.fixpoint([Restricted(p, lambda path: path.endswith(".py")) for p in fine_passes(lambda _: True)])
     reduction.run(Restricted(Files(), lambda path: path != SETUP))
-    layout(context)
+    tree = reduction.best.tree
+    reduction.tree(tree.updated({SETUP: format_python(tree[SETUP])}), "layout of setup.py")

@@ -97,7 +97,13 @@ def result_of(
         before=measure(before),
         after=measure(best.tree),
         search=SearchStats(
-            statistics.queries.total(), statistics.cache_hits, round(seconds, 1), dict(statistics.queries)
+            queries=statistics.queries.total(),
+            cache_hits=statistics.cache_hits,
+            seconds=round(seconds, 1),
+            tiers=dict(statistics.queries),
+            verdicts=dict(statistics.verdicts),
+            slow=statistics.slow,
+            disagreements=statistics.disagreements,
         ),
         original_command=failing_cmd,
         also_found=tuple(dict.fromkeys(also)),

@@ -44,7 +44,6 @@ class Statistics:
     cache_hits: int = 0
     slow: int = 0  # queries that took more than a second
     disagreements: int = 0
-    also_found: Counter[Signature] = field(default_factory=Counter)
 
 
 class Oracle:
@@ -93,8 +92,6 @@ class Oracle:
             self.statistics.seconds[judgement.tier] += seconds
             self.statistics.slow += seconds > 1.0
         self.statistics.verdicts[judgement.verdict.value] += 1
-        if judgement.verdict is Verdict.DIFFERENT and judgement.paddle is not None:
-            self.statistics.also_found[judgement.paddle.signature] += 1
         if judgement.verdict is not Verdict.TIMEOUT:
             self._known[key] = judgement
         return self._without_new_errors(judgement)

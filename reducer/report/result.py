@@ -38,12 +38,17 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class SearchStats:
-    """What the search spent. ``tiers``: queries by tier; ``seconds``: wall time of the whole reduction."""
+    """What the search spent. ``tiers``: queries by tier; ``verdicts``: answers by verdict, free ones included; ``slow``:
+    queries that took over a second; ``disagreements``: how often the real thing differed from the cheap tiers;
+    ``seconds``: wall time of the whole reduction."""
 
     queries: int
     cache_hits: int
     seconds: float
     tiers: Mapping[str, int] = field(default_factory=dict)
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    slow: int = 0
+    disagreements: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,8 +38,8 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class SearchStats:
-    """What the search spent. ``tiers``: queries by tier; ``verdicts``: answers by verdict, free ones included; ``slow``:
-    queries that took over a second; ``disagreements``: how often the real thing differed from the cheap tiers;
+    """What the search spent. ``tiers``: queries by tier; ``verdicts``: answers by verdict, free ones included;
+    ``slow``: queries that took over a second; ``disagreements``: how often the real thing differed from the cheap tiers;
     ``seconds``: wall time of the whole reduction."""
 
     queries: int

@@ -39,7 +39,7 @@ class Confirmed:
 @dataclass(frozen=True, slots=True)
 class SearchStats:
     """What the search spent. ``tiers``: queries by tier; ``verdicts``: answers by verdict, free ones included;
-    ``slow``: queries that took over a second; ``disagreements``: how often the real thing differed from the cheap tiers;
+    ``slow``: queries that took over a second; ``disagreements``: how often the real thing differed from a cheap tier;
     ``seconds``: wall time of the whole reduction."""
 
     queries: int

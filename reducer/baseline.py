@@ -13,6 +13,7 @@ from reducer.oracle.candidate import Candidate
 from reducer.oracle.failure import Failure
 from reducer.oracle.observation import Observation, Step
 from reducer.oracle.signature import derive, describe, same
+from reducer.unittest_command import as_pytest
 from reducer.world.commands import parse_simple
 
 REAL_RUNS = 4
@@ -112,19 +113,25 @@ def _quick(seen: list[Observation]) -> bool:
 
 
 def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure) -> Candidate | None:
-    """The same case with only its first failing test, when the command is a pytest run of several."""
+    """The same case with only its first failing test, when the command is a pytest or unittest run of several."""
     command = parse_simple(candidate.recipe.run or "")
-    if command is None or candidate.recipe.control_run is not None or "pytest" not in " ".join(command.argv[:3]):
+    if command is None or candidate.recipe.control_run is not None:
         return None
-    if failure.signature.stage not in ("import", "run"):
+    argv = as_pytest(command.argv, candidate.tree)
+    if argv is not None:
+        words = [*(f"{k}={v}" for k, v in command.env.items()), *argv]
+        candidate = replace(candidate, recipe=replace(candidate.recipe, run=shlex.join(words)))
+    else:
+        argv = list(command.argv)
+    if "pytest" not in " ".join(argv[:3]) or failure.signature.stage not in ("import", "run"):
         return None
     record = runner.record(paddle, candidate)
     failed = [node for node, test in record.get("tests", {}).items() if test["outcome"] == "failed"]
     nodes = failed or [str(f["node"]) for f in record.get("failures", []) if f.get("node")]
     if not nodes:
         return None
-    files = {word for word in command.argv if word.split("::")[0].rstrip("/") in _places(candidate)}
-    kept = [word for word in command.argv if word not in files]
+    files = {word for word in argv if word.split("::")[0].rstrip("/") in _places(candidate)}
+    kept = [word for word in argv if word not in files]
     words = [*(f"{k}={v}" for k, v in command.env.items()), *kept, nodes[0]]
     return replace(candidate, recipe=replace(candidate.recipe, run=shlex.join(words)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -200,6 +201,7 @@ def _fail(error: CaseError, json_output: bool) -> None:
 
 def main() -> None:
     """Entry point of the ``reduce`` command."""
+    warnings.simplefilter("ignore", SyntaxWarning)  # the parsed texts are the user's and candidates, not ours
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     app()

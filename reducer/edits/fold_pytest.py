@@ -163,9 +163,25 @@ class _Folder:
         found = unfold(plain, {}, _Sharing(names, shared))
         return found if found is not None else called(function, {}, names)
 
+    def _inherited(self, owner: ast.ClassDef) -> tuple[dict[str, ast.FunctionDef], list[str]]:
+        """The methods of a class and of its bases in the test's file, nearest first, and all names of its bases."""
+        classes = {s.name: s for s in self.sources.test.body if isinstance(s, ast.ClassDef)}
+        members: dict[str, ast.FunctionDef] = {}
+        bases: list[str] = []
+        waiting = [owner]
+        while waiting:
+            known = waiting.pop(0)
+            for statement in known.body:
+                if isinstance(statement, ast.FunctionDef):
+                    members.setdefault(statement.name, statement)
+            named = [ast.unparse(b) for b in known.bases]
+            waiting += [classes.pop(name) for name in named if name in classes]
+            bases += named
+        return members, bases
+
     def _instance(self, owner: ast.ClassDef, names: Names) -> list[ast.stmt]:
         """The class kept, with one instance and one call."""
-        bases = [ast.unparse(b) for b in owner.bases]
+        members, bases = self._inherited(owner)
         is_case = any("TestCase" in b for b in bases)
         if any(f.owner for f in self.sources.fixtures):
             raise CannotFold("a class with fixtures that stays one")
@@ -174,13 +190,12 @@ class _Folder:
         variable = names.fresh("case")
         argument = f"({self.node.function!r})" if is_case else "()"
         found: list[ast.stmt] = [kept, *ast.parse(f"{variable} = {owner.name}{argument}").body]
-        members = {s.name: s for s in owner.body if isinstance(s, ast.FunctionDef)}
         for name in [*SETUP_CLASS, *SETUP_METHOD]:
             if name in members:
                 extra = len(arguments(members[name].args)) > 1
                 found += ast.parse(f"{variable}.{name}({'None' if extra else ''})").body
         elsewhere = test is None  # inherited: the class has setUp by inheritance too
-        if elsewhere and is_case:
+        if elsewhere and is_case and "setUp" not in members:
             found += ast.parse(f"{variable}.setUp()").body
         if test is None:
             if self.node.parameters is not None:

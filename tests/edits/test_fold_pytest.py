@@ -82,6 +82,18 @@ class TestCase(unittest.TestCase):
             {}[self.x]
         print("raised")
 
+class Prepared(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.y = 6
+    def setUp(self):
+        self.x = 7
+
+class TestDerived(Prepared):
+    def test_inherited_setup(self):
+        self.assertEqual(self.x, 7)
+        print("x", self.x, "y", self.y)
+
 def test_captured(capsys):
     print("in")
     assert capsys.readouterr().out == "in\\n"
@@ -119,6 +131,7 @@ def run(tree: SourceTree, place: Path) -> subprocess.CompletedProcess[str]:
         ("TestPlain::test_grow", None, "[3, 80]\n"),
         ("TestCase::test_simple", None, "x 5\n"),
         ("TestCase::test_raises", None, "raised\n"),
+        ("TestDerived::test_inherited_setup", None, "x 7 y 6\n"),
         ("test_path", None, "True {'a': 1, 'bc': 2}\n"),
     ],
 )

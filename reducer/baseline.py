@@ -20,6 +20,7 @@ REAL_RUNS = 4
 QUICK_RUNS = 6  # more repeats when they are cheap: a case that fails half of the time shows itself in 999 of 1000
 FIRST_TIMEOUT = 60.0  # seconds for the very first run, when nothing is known: also the price of a case that hangs
 CONTROL_TIMEOUT = 900.0
+NARROWED = 4  # failing tests that are looked at for the one whose failure was chosen
 HEADROOM = 8.0  # times what the control took: below that a run is slow, above it hangs
 
 
@@ -63,15 +64,22 @@ def establish(
             f"Command: {candidate.recipe.run or candidate.recipe.build} (passed all of {len(failures)} runs)\n"
             "Check that the test switches the compat layer on (paddle.enable_compat()) and --paddle-python is right.",
         )
+    if first.signature.kind == "exit" and any(o.run is not None and o.run.exit_code in (126, 127) for o in seen):
+        raise CaseError(
+            Exit.USAGE,
+            f"the failing command cannot be run: {first.message.strip() or describe(first.signature)}\n"
+            f"Command: {candidate.recipe.run}\n"
+            "Give a command that works in the library's checkout; the side's python and pytest are first on PATH.",
+        )
     say(f"Paddle: {describe(first.signature)}")
     for other in first.also[:8]:
         say(f"  also: {describe(other)}")
-    narrowed = _narrow(candidate, paddle, runner, first)
-    if narrowed is not None:
+    for narrowed in _narrow(candidate, paddle, runner, first)[:NARROWED]:
         failure = derive(runner.observe(paddle, narrowed, fast=True))
         if failure is not None and same(first.signature, failure):
             say(f"narrowed to: {narrowed.recipe.run}")
             candidate, first = narrowed, failure
+            break
     say("control: building and running under PyTorch")
     if timeout is None:
         runner.timeouts = Timeouts(run=CONTROL_TIMEOUT)
@@ -112,11 +120,11 @@ def _quick(seen: list[Observation]) -> bool:
     return all(o.run is not None and not o.run.timed_out and o.run.seconds < 10.0 for o in seen)
 
 
-def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure) -> Candidate | None:
-    """The same case with only its first failing test, when the command is a pytest or unittest run of several."""
+def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure) -> list[Candidate]:
+    """The same case with one failing test each, when the command is a pytest or unittest run of several."""
     command = parse_simple(candidate.recipe.run or "")
     if command is None or candidate.recipe.control_run is not None:
-        return None
+        return []
     argv = as_pytest(command.argv, candidate.tree)
     if argv is not None:
         words = [*(f"{k}={v}" for k, v in command.env.items()), *argv]
@@ -124,16 +132,15 @@ def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure
     else:
         argv = list(command.argv)
     if "pytest" not in " ".join(argv[:3]) or failure.signature.stage not in ("import", "run"):
-        return None
+        return []
     record = runner.record(paddle, candidate)
     failed = [node for node, test in record.get("tests", {}).items() if test["outcome"] == "failed"]
     nodes = failed or [str(f["node"]) for f in record.get("failures", []) if f.get("node")]
-    if not nodes:
-        return None
     files = {word for word in argv if word.split("::")[0].rstrip("/") in _places(candidate)}
     kept = [word for word in argv if word not in files]
-    words = [*(f"{k}={v}" for k, v in command.env.items()), *kept, nodes[0]]
-    return replace(candidate, recipe=replace(candidate.recipe, run=shlex.join(words)))
+    head = [*(f"{k}={v}" for k, v in command.env.items()), *kept]
+    runs = [shlex.join([*head, node]) for node in nodes]
+    return [replace(candidate, recipe=replace(candidate.recipe, run=run)) for run in runs]
 
 
 def _places(candidate: Candidate) -> set[str]:

@@ -32,7 +32,7 @@ from reducer.report.write import OutputError, check_output, reserved, write_mre
 from reducer.resources import template
 from reducer.routes.context import SETUP_TEMPLATE, Context
 from reducer.routes.cxx import reduce_compile, reduce_extension
-from reducer.routes.python import reduce_python
+from reducer.routes.python import for_both_frameworks, reduce_python
 from reducer.routes.setup import reduce_setup
 from reducer.search.driver import Budget, Stopped
 from reducer.tree import SourceTree
@@ -134,6 +134,7 @@ def _reduce(context: Context, confirmed: Callable[[Candidate], Confirmation]) ->
     try:
         while True:
             _route(context)
+            for_both_frameworks(context)
             taken = reserved(reduction.best.tree)
             if taken:
                 reduction.tree(
@@ -176,6 +177,8 @@ def _route(context: Context) -> None:
 
 
 def _inputs(settings: Settings) -> tuple[Frozen, Path, Path]:
+    if not settings.failing_cmd.strip():
+        raise CaseError(Exit.USAGE, "--failing-cmd is empty. Give the command that fails on Paddle.")
     try:
         check_output(settings.out)
         frozen = freeze(settings.repo, settings.out)
@@ -196,8 +199,6 @@ def _regex(text: str | None) -> re.Pattern[str] | None:
 
 def _recipe(settings: Settings, tree: SourceTree) -> Recipe:
     build = build_command.find(tree) if settings.build_cmd is None else settings.build_cmd.strip() or None
-    if not settings.failing_cmd.strip():
-        raise CaseError(Exit.USAGE, "--failing-cmd is empty. Give the command that fails on Paddle.")
     return Recipe(build, settings.failing_cmd, settings.control_cmd)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from reducer.frameworks.runner import Runner
 from reducer.frameworks.side import Side
 from reducer.frameworks.syntax_tier import ClangTier
 from reducer.reduction import Reduction
+from reducer.tree import SourceTree
 from reducer.world.commands import parse_simple
 
 RUN_SCRIPT = f"python {SCRIPT}"
@@ -36,18 +38,29 @@ class Context:
         return self.runner.record(self.paddle, self.reduction.best)
 
 
-def script_of(command: str | None) -> tuple[str, list[str]] | None:
-    """The script and its arguments when ``command`` is ``python SCRIPT ...``."""
+def script_source(command: str | None, tree: SourceTree) -> tuple[str | None, str] | None:
+    """The file (None for ``-c``) and the text of the script that ``command`` runs with Python.
+
+    Arguments and variables of the command line become statements of the text. None for any other command.
+    """
     simple = parse_simple(command or "")
     if simple is None or len(simple.argv) < 2 or not simple.argv[0].rsplit("/", 1)[-1].startswith("python"):
         return None
     words = list(simple.argv[1:])
     while words and words[0] in ("-u", "-B", "-I", "-s", "-E"):
         words.pop(0)
-    if not words or words[0].startswith("-") or simple.env:
+    if len(words) > 1 and words[0] == "-c":
+        path, text, arguments = None, words[1], words[2:]
+    elif words and not words[0].startswith("-"):
+        path, arguments = posixpath.normpath(words[0]), words[1:]
+        if path not in tree:
+            return None
+        text = tree.text(path)
+    else:
         return None
-    path = words[0][2:] if words[0].startswith("./") else words[0]
-    return path, words[1:]
+    head = [f"import os\nos.environ[{name!r}] = {value!r}\n" for name, value in simple.env.items()]
+    head += [f"import sys\nsys.argv[1:] = {arguments!r}\n"] if arguments else []
+    return path, "".join(head) + text
 
 
 def pytest_node(command: str | None) -> tuple[str, str] | None:

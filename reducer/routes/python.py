@@ -7,7 +7,7 @@ from typing import Any
 
 from reducer import checks
 from reducer.edits.edit import apply
-from reducer.edits.extension import SCRIPT
+from reducer.edits.extension import SCRIPT, has_prelude
 from reducer.edits.files import Files
 from reducer.edits.fold_pytest import fold
 from reducer.edits.inline_modules import inline, inline_one
@@ -28,7 +28,7 @@ from reducer.edits.py_unwrap import PyUnwrap
 from reducer.frameworks.build_command import CXX_SOURCE
 from reducer.frameworks.flags import extension_names
 from reducer.oracle.candidate import Candidate, Recipe
-from reducer.routes.context import RUN_SCRIPT, Context, pytest_node, script_of
+from reducer.routes.context import RUN_SCRIPT, Context, pytest_node, script_source
 from reducer.slicing.python import executed_slice
 from reducer.slicing.recorded import synthesise
 from reducer.syntax.python import parse_source
@@ -84,12 +84,12 @@ def to_script(context: Context, record: dict[str, Any]) -> None:
 
 def _scripts(context: Context, record: dict[str, Any]) -> Iterator[Candidate]:
     best = context.reduction.best
-    script = script_of(best.recipe.run)
+    script = script_source(best.recipe.run, best.tree)
     test = pytest_node(best.recipe.run)
     trees: list[SourceTree] = []
-    if script is not None and script[0] in best.tree and not script[1]:
-        source = best.tree[script[0]]
-        trees.append(best.tree.updated({script[0]: None, SCRIPT: source}))
+    if script is not None:
+        moved: dict[str, bytes | None] = {script[0]: None} if script[0] is not None else {}
+        trees.append(best.tree.updated({**moved, SCRIPT: script[1].encode("utf-8", "surrogateescape")}))
     elif test is not None:
         ran = {n.partition("::")[2]: t for n, t in record.get("tests", {}).items() if n.startswith(test[0])}
         for node in [test[1]] if test[1] else list(ran) or [""]:
@@ -209,6 +209,19 @@ def polish(context: Context) -> None:
     context.reduction.fixpoint(fine_passes(allowed))
     context.reduction.run(Restricted(PyNaming(), allowed))
     layout(context)
+
+
+def for_both_frameworks(context: Context) -> None:
+    """Whatever still switches compat on by itself does so by the written prelude: where the reader's control has Paddle
+    beside PyTorch, it must not be switched on there."""
+    changed: dict[str, bytes | None] = {}
+    for path, content in context.reduction.best.tree.items():
+        module = parse_source(path, content) if path.endswith(".py") and not has_prelude(content) else None
+        if module is not None and switches_compat(module.tree.body):
+            text = content.decode("utf-8", "surrogateescape")
+            changed[path] = replace_prelude(text, scopes(module.tree.body)).encode("utf-8", "surrogateescape")
+    if changed:
+        context.reduction.tree(context.reduction.best.tree.updated(changed), "prelude for both frameworks")
 
 
 def layout(context: Context) -> None:

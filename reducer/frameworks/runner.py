@@ -154,7 +154,10 @@ class Runner:
                 program, rest = "python", ["-m", MODULES[program], *rest]
             if program in PYTHONS and rest and (not rest[0].startswith("-") or rest[0] in ("-m", "-c")):
                 warm = self._interpreter(side, env)
-                return warm.run(rest, places.tree, {**env, **simple.env}, timeout, writable)
+                own = {**env, **simple.env}
+                if "PYTHONPATH" in simple.env:
+                    own["PYTHONPATH"] = os.pathsep.join((env["REDUCE_PATHS"], simple.env["PYTHONPATH"]))
+                return warm.run(rest, places.tree, own, timeout, writable)
         return run(command, places.tree, env, timeout, writable=writable, limits=self._limits)
 
     def _interpreter(self, side: Side, env: Mapping[str, str]) -> WarmInterpreter:

@@ -12,6 +12,14 @@ from reducer.oracle.observation import CompilerCall
 
 COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++", "x86_64-linux-gnu-gcc", "x86_64-linux-gnu-g++", "nvcc")
 
+# A command that sets PYTHONPATH itself must not lose what the side has on it: without the stand-in a control would run
+# Paddle, and pass or fail for the wrong framework.
+_PATHS = """case "${REDUCE_PATHS:+set}:$PYTHONPATH:" in
+:*|*":$REDUCE_PATHS:"*) ;;
+*) export PYTHONPATH="$REDUCE_PATHS${PYTHONPATH:+:$PYTHONPATH}" ;;
+esac
+"""
+
 
 def install(directory: Path) -> None:
     """Fill ``directory`` (to stand first on PATH) with a shim for each compiler that this machine has."""
@@ -31,9 +39,9 @@ def install_interpreter(directory: Path, python: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     own = shlex.quote(str(python))
     for name in ("python", "python3"):
-        _executable(directory / name, f'#!/bin/sh\nexec {own} "$@"\n')
+        _executable(directory / name, f'#!/bin/sh\n{_PATHS}exec {own} "$@"\n')
     for name, module in (("pytest", "pytest"), ("py.test", "pytest"), ("pip", "pip"), ("pip3", "pip")):
-        _executable(directory / name, f'#!/bin/sh\nexec {own} -m {module} "$@"\n')
+        _executable(directory / name, f'#!/bin/sh\n{_PATHS}exec {own} -m {module} "$@"\n')
 
 
 def read_log(path: Path) -> tuple[CompilerCall, ...]:

@@ -133,5 +133,5 @@ class Side:
             env["REDUCE_SHIM_FAST"] = "1"
             env["REDUCE_SHIM_CACHE"] = str(self.support / "objects")
             env["REDUCE_SHIM_PCH"] = str(self.support / "pch")
-        env["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+        env["PYTHONPATH"] = env["REDUCE_PATHS"] = os.pathsep.join(map(str, paths))
         return {**env, **self.extra}

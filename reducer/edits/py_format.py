@@ -9,16 +9,26 @@ from black.parsing import InvalidInput
 
 from reducer.syntax.python import PyModule, parse_source, prelude_nodes
 
-LINE_LENGTH = 100
+LINE_LENGTH = 119
+SETTLING = 4  # black itself may want a second look: at parentheses that became redundant when lines were joined
 
 
 def format_python(source: bytes) -> bytes:
-    """The same program, formatted. What does not parse is given back as it is.
+    """The same program, formatted: formatting it again changes nothing. What does not parse is given back as it is.
 
     The compat prelude stays byte for byte at the top (with whatever stands before it). Below come the imports of the
     module, merged, then the other statements without redundant parentheses. No import is dropped: that it fails may be
     the point of the script (``PyUnusedImports`` asks the oracle).
     """
+    for _ in range(SETTLING):
+        formatted = _once(source)
+        if formatted == source:
+            break
+        source = formatted
+    return source
+
+
+def _once(source: bytes) -> bytes:
     module = parse_source("", source)
     if module is None:
         return source

@@ -146,3 +146,12 @@ def test_formatting_keeps_parsing_and_is_stable(source: bytes) -> None:
     once = format_python(source)
     assert parses(once)
     assert format_python(once) == once
+
+
+def test_formatting_settles_where_black_needs_a_second_look() -> None:
+    source = (
+        b"if x:\n    if x:\n        if x:\n            x = 1\n    assert x == (1), 'no'\n"
+        b"    from torch import (nn,\n    optim,  # why\n    cuda as c,\n)"
+    )
+    once = format_python(source)
+    assert format_python(once) == once

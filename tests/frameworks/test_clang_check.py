@@ -217,11 +217,11 @@ def test_flags_of_gcc() -> None:
         "B",
     ]
     flags += ["-UC", "-Isub", "-I", "/abs", "-isystem", "/sys", "-include", "x.h", "-fno-rtti", "-std=c++20", "-mavx2"]
-    made = clang_arguments([*flags, "-DTORCH_EXTENSION_NAME=z"], "/root")
-    wanted = ["-DA=1", "-DB", "-UC", "-I/root/sub", "-I/abs", "-isystem", "/sys", "-include", "x.h", "-fno-rtti"]
+    made = clang_arguments([*flags, "-DTORCH_EXTENSION_NAME=z"], "/candidate")
+    wanted = ["-DA=1", "-DB", "-UC", "-I/candidate/sub", "-I/abs", "-isystem", "/sys", "-include", "x.h", "-fno-rtti"]
     assert list(made[2:15]) == [*wanted, "-std=c++20", "-mavx2", "-DTORCH_EXTENSION_NAME=reduced_extension"]
-    header = for_header(made, "/root")
-    assert "-I/root/sub" not in header
+    header = for_header(made, "/candidate")
+    assert "-I/candidate/sub" not in header
     assert "x.h" not in header
     assert "-I/abs" in header
     assert header[:2] == ("-x", "c++-header")

@@ -16,9 +16,11 @@ from reducer.console import Console
 from reducer.errors import CaseError, Exit
 from reducer.frameworks import build_command, interpreters
 from reducer.frameworks.infra import fault
+from reducer.frameworks.quick import QuickObjects
 from reducer.frameworks.runner import Runner, Timeouts
 from reducer.frameworks.side import Side
-from reducer.frameworks.syntax_tier import ClangTier
+from reducer.frameworks.syntax_tier import ClangTier, cache_directory
+from reducer.frameworks.toolchain import find_toolchain
 from reducer.frameworks.versions import VersionError, probe
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
@@ -89,6 +91,10 @@ def run(settings: Settings) -> Outcome:
         clang = ClangTier.of(baseline.paddle, baseline.control)
         if clang is not None:
             stack.callback(clang.close)
+        toolchain = find_toolchain()
+        if toolchain is not None and baseline.failure.signature.stage in ("import", "run"):
+            seen: dict[SideName, Observation] = {"paddle": baseline.paddle, "torch": baseline.control}
+            runner.quick = QuickObjects(toolchain, seen, cache_directory())
         sides: dict[SideName, Side] = {"paddle": paddle, "torch": torch}
 
         def observe(name: SideName, candidate: Candidate, /, fast: bool) -> Observation:

@@ -13,17 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from reducer.frameworks.shim import LANGUAGE, WITH_VALUE
 from reducer.syntax.cxx import builtin_headers
 
-_WITH_VALUE = ("-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include")
 _DIRECTORIES = ("-I", "-isystem", "-iquote", "-idirafter")
-# Flags that change what is valid C++ and that clang 16 to 18 know. All others only matter to code generation.
-_KEPT = re.compile(
-    r"-std=.+|-ansi|-pthread|-fopenmp|-f(no-)?(rtti|exceptions|char8_t|signed-char|unsigned-char|ms-extensions|coroutines"
-    r"|short-enums|aligned-new|sized-deallocation|gnu-keywords|operator-names)|-m(avx|sse|fma|f16c|bmi|lzcnt|popcnt).*"
-)
 # The extension's own name varies from case to case and means nothing to a syntax check: one header serves all.
-_EXTENSION_NAME = re.compile(r"-D((?:TORCH|PADDLE)_EXTENSION_NAME)=.*")
+EXTENSION_NAME = re.compile(r"-D((?:TORCH|PADDLE)_EXTENSION_NAME)=.*")
 # What g++ accepts and clang rejects by default.
 _LENIENT = ("-w", "-Wno-c++11-narrowing", "-Wno-register", "-Wno-enum-constexpr-conversion")
 _FORMAT = 2  # to be raised when a stored header is made in another way
@@ -37,7 +32,7 @@ _COMMON = (
 
 
 @cache
-def _gcc_directory() -> str:
+def gcc_directory() -> str:
     """Where the installed g++ keeps its own files; empty without one."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         found = subprocess.run(
@@ -48,20 +43,19 @@ def _gcc_directory() -> str:
     return ""
 
 
-def clang_arguments(flags: Sequence[str], root: str) -> tuple[str, ...]:
-    """libclang's arguments for a C++ unit that g++ compiles with ``flags``.
+def language_flags(flags: Sequence[str], root: str) -> list[str]:
+    """Those of g++'s flags that decide what is valid C++, in a form that clang knows.
 
-    Relative directories are below ``root``. Optimisation, debugging and warning flags are dropped. Both compilers see
-    the same standard library; what g++ has and clang's own headers lack (``omp.h``) comes from g++.
+    Relative directories are below ``root``. Optimisation, debugging and warning flags are dropped.
     """
     kept: list[str] = []
     position = 0
     while position < len(flags):
         flag = flags[position]
         position += 1
-        name = next((n for n in _WITH_VALUE if flag.startswith(n)), None)
+        name = next((n for n in WITH_VALUE if flag.startswith(n)), None)
         if name is None:
-            kept += [flag] if _KEPT.fullmatch(flag) else []
+            kept += [flag] if re.fullmatch(LANGUAGE, flag) else []
             continue
         value = flag[len(name) :]
         if not value:
@@ -72,11 +66,19 @@ def clang_arguments(flags: Sequence[str], root: str) -> tuple[str, ...]:
         if name in _DIRECTORIES and not os.path.isabs(value):
             value = os.path.normpath(os.path.join(root, value))
         kept += [name + value] if len(name) == 2 else [name, value]
-    kept = [_EXTENSION_NAME.sub(r"-D\1=reduced_extension", flag) for flag in kept]
     if not any(flag.startswith("-std=") for flag in kept):
         kept.append("-std=gnu++17")  # the default of g++ 11 and later
+    return kept
+
+
+def clang_arguments(flags: Sequence[str], root: str) -> tuple[str, ...]:
+    """libclang's arguments for a C++ unit that g++ compiles with ``flags`` (see language_flags).
+
+    Both compilers see the same standard library; what g++ has and clang's own headers lack (``omp.h``) comes from g++.
+    """
+    kept = [EXTENSION_NAME.sub(r"-D\1=reduced_extension", flag) for flag in language_flags(flags, root)]
     arguments = ["-x", "c++", *kept, "-resource-dir", builtin_headers(), *_COMMON]
-    if directory := _gcc_directory():
+    if directory := gcc_directory():
         arguments += [f"--gcc-install-dir={directory}", "-idirafter", f"{directory}/include"]
     return tuple(arguments)
 
@@ -96,11 +98,15 @@ def for_header(arguments: Sequence[str], root: str) -> tuple[str, ...]:
 
 
 class PchStore:
-    """Precompiled headers below ``directory``, the least recently used ones removed beyond the two limits."""
+    """Precompiled headers below ``directory``, the least recently used ones removed beyond the two limits.
 
-    def __init__(self, directory: Path, max_files: int = 12, max_bytes: int = 3 << 30) -> None:
+    ``suffix`` names the kind of file that is kept; stores of several kinds may share a directory.
+    """
+
+    def __init__(self, directory: Path, max_files: int = 12, max_bytes: int = 3 << 30, suffix: str = ".pch") -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
+        self._suffix = suffix
         self._max_files = max_files
         self._max_bytes = max_bytes
 
@@ -109,7 +115,7 @@ class PchStore:
 
         Only one process builds at a time. A failure is remembered with the content.
         """
-        path = self._directory / f"{_key(arguments, headers)}.pch"
+        path = self._directory / f"{_key(arguments, headers)}{self._suffix}"
         with self._locked():
             if not path.exists():
                 handle, name = tempfile.mkstemp(dir=self._directory, suffix=".part")
@@ -135,7 +141,9 @@ class PchStore:
             yield
 
     def _prune(self, newest: Path) -> None:
-        stats = sorted(((p.stat(), p) for p in self._directory.glob("*.pch")), key=lambda s: -s[0].st_mtime_ns)
+        stats = sorted(
+            ((p.stat(), p) for p in self._directory.glob(f"*{self._suffix}")), key=lambda s: -s[0].st_mtime_ns
+        )
         total = 0
         for number, (stat, path) in enumerate(stats, 1):
             total += stat.st_size

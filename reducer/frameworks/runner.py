@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from reducer.frameworks.build_command import is_build_input
+from reducer.frameworks.build_store import BuildStore, extensions
+from reducer.frameworks.quick import QuickObjects
 from reducer.frameworks.shims import read_log
 from reducer.frameworks.side import Side, call_log, site_of
 from reducer.oracle.candidate import Candidate
@@ -20,13 +19,12 @@ from reducer.world import recorder
 from reducer.world.commands import parse_simple
 from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
-from reducer.world.workspace import QueryDirectory, Workspace
+from reducer.world.workspace import QueryDirectory, Workspace, remove
 
 PRELOAD: Mapping[SideName, tuple[str, ...]] = {
     "paddle": ("paddle", "pytest", "setuptools"),
     "torch": ("torch", "pytest", "setuptools"),
 }
-KEPT_BUILDS = 24
 PYTHONS = {"python", "python3"}
 MODULES = {"pytest": "pytest", "py.test": "pytest"}
 
@@ -51,6 +49,8 @@ class Runner:
         self.timeouts = timeouts
         self.precompiled = True  # off while includes are reduced: each set of them would need its own
         self._limits = limits
+        self.quick: QuickObjects | None = None
+        self._stores: dict[SideName, BuildStore] = {}
         self._warm: dict[SideName, WarmInterpreter] = {}
         self._stack = ExitStack()
 
@@ -126,22 +126,50 @@ class Runner:
         """The build step (None when there is none or it was reused) and whether it left something to load."""
         if candidate.recipe.build is None:
             return None, True
-        store = self._store(side, candidate) if fast else None
-        if store is not None and store.is_dir():
-            _copy_new(store / "tree", places.tree)
-            _copy_new(store / "site", site_of(places))
-            os.utime(store)
+        if not fast:
+            build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
+            return build, any(extensions(places))
+        store = self._stores.setdefault(side.name, BuildStore(side.support / "builds"))
+        if store.restore(candidate, places):
             return None, True
-        build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
-        built = any(_extensions(places))
-        if (
-            build.exit_code == 0
-            and built
-            and store is not None
-            and not any(c.exit_code for c in read_log(call_log(places)))
-        ):
-            _keep(places, candidate, store)
+        settings = self.quick.settings(side, candidate.tree) if self.quick is not None and self.precompiled else None
+        if settings is not None:
+            quick = {**env, "REDUCE_SHIM_QUICK": str(settings)}
+            step, made = self._built(side, candidate, places, quick, store)
+            if step.exit_code == 0 and made:
+                return step, made
+            self._again(candidate, places)  # clang is no judge here: g++ says whether it builds
+        return self._built(side, candidate, places, env, store)
+
+    def _built(
+        self, side: Side, candidate: Candidate, places: QueryDirectory, env: Mapping[str, str], store: BuildStore
+    ) -> tuple[Step, bool]:
+        """Build by the compiler calls of an earlier candidate if there are any, else by the build system."""
+        assert candidate.recipe.build is not None
+        replay = store.replay(candidate)
+        if replay is not None:
+            writable = (places.root, *side.writable)
+            command = ["sh", "-c", replay.command(places)]
+            build = run(command, places.tree, env, self.timeouts.build, writable=writable, limits=self._limits)
+            if build.exit_code == 0:
+                replay.finish(places)
+                store.keep(candidate, places, ())
+                return build, True
+            self._again(candidate, places)
+        build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, True)
+        built = any(extensions(places))
+        calls = read_log(call_log(places))
+        if build.exit_code == 0 and built and not any(c.exit_code for c in calls):
+            store.keep(candidate, places, calls)
         return build, built
+
+    def _again(self, candidate: Candidate, places: QueryDirectory) -> None:
+        """The directories as they were before a build."""
+        for part in (places.tree, places.home, places.tmp):
+            remove(part)
+            part.mkdir()
+        candidate.tree.write(places.tree)
+        site_of(places).mkdir(parents=True, exist_ok=True)
 
     def _step(
         self, side: Side, command: str, places: QueryDirectory, env: Mapping[str, str], timeout: float, fast: bool
@@ -166,48 +194,3 @@ class Runner:
             warm = WarmInterpreter(side.python, PRELOAD[side.name], bare)
             self._warm[side.name] = self._stack.enter_context(warm)
         return self._warm[side.name]
-
-    def _store(self, side: Side, candidate: Candidate) -> Path:
-        """Where the products of this build are kept: by the content of all that the build can read."""
-        build = candidate.recipe.build or ""
-        state = hashlib.sha256(build.encode())
-        for path, content in candidate.tree.items():
-            if is_build_input(path, candidate.tree, build):
-                state.update(path.encode("utf-8", "surrogateescape") + b"\0%d\0" % len(content) + content)
-        return side.support / "builds" / state.hexdigest()[:32]
-
-
-def _extensions(places: QueryDirectory) -> Iterator[Path]:
-    yield from site_of(places).rglob("*")
-    for path in places.tree.rglob("*.so"):
-        if "temp." not in str(path.relative_to(places.tree)):
-            yield path
-
-
-def _keep(places: QueryDirectory, candidate: Candidate, store: Path) -> None:
-    """Store what the build added to the tree and to its site directory; the oldest builds go when there are many."""
-    part = store.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    (part / "tree").mkdir(parents=True)
-    for path in places.tree.rglob("*"):
-        name = path.relative_to(places.tree)
-        if path.is_file() and str(name) not in candidate.tree and name.parts[0] != "build":
-            target = part / "tree" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, target)
-    if "build/" in str(candidate.recipe.build) or "--build-lib" in str(candidate.recipe.build):
-        shutil.copytree(places.tree / "build", part / "tree" / "build", dirs_exist_ok=True)
-    shutil.copytree(site_of(places), part / "site")
-    os.replace(part, store)
-    kept = sorted((p for p in store.parent.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
-    for old in kept[:-KEPT_BUILDS]:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _copy_new(source: Path, target: Path) -> None:
-    """Copy files below ``source`` that ``target`` does not have: the candidate's own files win."""
-    for path in source.rglob("*"):
-        goal = target / path.relative_to(source)
-        if path.is_file() and not goal.exists():
-            goal.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, goal)

@@ -2,8 +2,8 @@
 
 Stand-alone (standard library only, started with ``-I -S``): it runs inside builds of either framework. It is driven by
 the environment: ``REDUCE_SHIM_LOG`` (JSON lines are appended), ``REDUCE_SHIM_FAST`` (compile at -O0 without debug
-information), ``REDUCE_SHIM_PCH`` (directory for precompiled headers; only with FAST), ``REDUCE_SHIM_CACHE`` (directory
-of objects by content).
+information) and, only with that, ``REDUCE_SHIM_CACHE`` (directory of objects by content), ``REDUCE_SHIM_PCH``
+(directory for g++'s precompiled headers) and, in place of it, ``REDUCE_SHIM_QUICK`` (see frameworks/quick.py).
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ from typing import Any
 SOURCE = (".c", ".cc", ".cpp", ".cxx", ".C")
 HEADER = (".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".inc", ".cuh", *SOURCE)
 STDERR_LIMIT = 4_000_000
+WITH_VALUE = ("-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include")
+# Flags that change what is valid C++ and that clang 16 to 18 know. All others only matter to code generation.
+LANGUAGE = (
+    r"-std=.+|-ansi|-pthread|-fopenmp|-fwrapv|-f(no-)?(rtti|exceptions|char8_t|signed-char|unsigned-char|ms-extensions"
+    r"|coroutines|short-enums|aligned-new|sized-deallocation|gnu-keywords|operator-names)"
+    r"|-m(avx|sse|fma|f16c|bmi|lzcnt|popcnt).*"
+)
 
 
 def real_compiler(name: str) -> str | None:
@@ -50,17 +57,25 @@ def fast(argv: list[str]) -> list[str]:
 
 
 def local_state(source: str) -> tuple[str, Any]:
-    """A hash over every C++ file below the candidate's directory: what a compile of it may read."""
+    """A hash over what a compile of ``source`` may read below the candidate's directory: the file itself, headers, and
+    sources that some file may include (any whose name stands in an include line; all, when one is computed)."""
     root = os.environ.get("REDUCE_TREE") or os.path.dirname(os.path.abspath(source))
-    state = hashlib.sha256()
+    found: dict[str, bytes] = {}
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders if f not in ("build", ".git"))
         for name in sorted(files):
             if name.endswith(HEADER):
                 path = os.path.join(folder, name)
-                state.update(os.path.relpath(path, root).encode("utf-8", "surrogateescape") + b"\0")
                 with open(path, "rb") as stream:
-                    state.update(stream.read() + b"\0")
+                    found[path] = stream.read()
+    lines = b"\n".join(line for text in found.values() for line in re.findall(rb"^[ \t]*#[ \t]*include.*", text, re.M))
+    computed = re.search(rb"include[ \t]*[^ \t<\"]", lines)
+    own = os.path.realpath(source)
+    state = hashlib.sha256()
+    for path, text in found.items():
+        other = path.endswith(SOURCE) and os.path.realpath(path) != own
+        if not other or computed or os.path.basename(path).encode("utf-8", "surrogateescape") in lines:
+            state.update(os.path.relpath(path, root).encode("utf-8", "surrogateescape") + b"\0%d\0" % len(text) + text)
     return root, state
 
 
@@ -120,6 +135,37 @@ def precompiled(compiler: str, argv: list[str], source: str) -> list[str]:
     return ["-include", header] if os.path.exists(header + ".gch") else []
 
 
+def quick() -> dict[str, Any] | None:
+    """What stands in the file that REDUCE_SHIM_QUICK names."""
+    path = os.environ.get("REDUCE_SHIM_QUICK")
+    if not path:
+        return None
+    with open(path, encoding="utf-8") as stream:
+        return dict(json.load(stream))
+
+
+def quick_compile(settings: dict[str, Any], argv: list[str], source: str, output: str) -> list[str]:
+    """clang's command for an object like the one that g++ makes with ``argv``, with the framework precompiled."""
+    kept: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if word in ("-MF", "-MT", "-MQ", *WITH_VALUE):
+            kept += [word, next(words, "")]
+        elif word.startswith((*WITH_VALUE, "-M")) or re.fullmatch(LANGUAGE, word):
+            kept.append(word)
+    use = ["-include-pch", settings["pch"]] if settings["pch"] else []
+    return [*settings["compiler"], *settings["code"], *kept, *use, "-x", "c++", "-c", source, "-o", output]
+
+
+def quick_link(settings: dict[str, Any], argv: list[str]) -> list[str]:
+    """The arguments of the link call with the code of the precompiled header beside the objects."""
+    objects = [position for position, word in enumerate(argv) if word.endswith(".o") and not word.startswith("-")]
+    if "-shared" not in argv or not objects:
+        return argv
+    place = objects[-1] + 1
+    return [*argv[:place], *settings["library"], *argv[place:], *settings["link"]]
+
+
 def main() -> int:
     name, argv = sys.argv[1], sys.argv[2:]
     compiler = real_compiler(name)
@@ -127,20 +173,24 @@ def main() -> int:
         sys.stderr.write(f"{name}: command not found\n")
         return 127
     source, output = source_of(argv), output_of(argv)
-    call = argv
+    command = [compiler, *argv]
     cached = None
+    if os.environ.get("REDUCE_SHIM_FAST") and "-c" not in argv and compiler.endswith("++"):
+        settings = quick()
+        command = [compiler, *(quick_link(settings, argv) if settings else argv)]
     if "-c" in argv and source and output and os.environ.get("REDUCE_SHIM_FAST"):
-        call = fast(argv)
+        settings = quick() if source.endswith(SOURCE[1:]) else None
+        command = quick_compile(settings, argv, source, output) if settings else [compiler, *fast(argv)]
         if os.environ.get("REDUCE_SHIM_CACHE"):
-            cached = os.path.join(os.environ["REDUCE_SHIM_CACHE"], object_key([compiler, *call], source))
+            cached = os.path.join(os.environ["REDUCE_SHIM_CACHE"], object_key(command, source))
             if os.path.exists(cached):
                 with open(cached, "rb") as stream, open(output, "wb") as target:
                     target.write(stream.read())
                 record(name, argv, 0, b"")
                 return 0
-        if os.environ.get("REDUCE_SHIM_PCH"):
-            call = [*precompiled(compiler, call, source), *call]
-    done = subprocess.run([compiler, *call], stderr=subprocess.PIPE, check=False)
+        if os.environ.get("REDUCE_SHIM_PCH") and not settings:
+            command[1:1] = precompiled(compiler, fast(argv), source)
+    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
     os.write(2, done.stderr[:STDERR_LIMIT])
     code = done.returncode
     if cached and output and code == 0:

@@ -123,23 +123,24 @@ class Oracle:
         return Judgement(Verdict.INVALID, "free")
 
     def _cheap(self, candidate: Candidate) -> Judgement:
-        compiles = self.expected.stage == "compile"
-        if self.syntax is not None and self.expected.stage in ("compile", "import", "run"):
-            seen = self.syntax("paddle", candidate)
-            if seen is not None:
-                failure = derive(seen)
-                if compiles or failure is not None:
-                    verdict = self._on_paddle(failure, "") if compiles else Verdict.INVALID
-                    if verdict is not Verdict.SAME:
-                        return Judgement(verdict, "syntax", failure)
-                control = self.syntax("torch", candidate)
-                if control is not None:
-                    refused = derive(control)
-                    if refused is not None:
-                        return Judgement(Verdict.CONTROL_FAILS, "syntax", failure, refused)
-                    if compiles:
-                        return Judgement(Verdict.SAME, "syntax", failure)
-        return self._run(candidate, fast=True)
+        if self.syntax is None or self.expected.stage not in ("compile", "import", "run"):
+            return self._run(candidate, fast=True)
+        seen = self.syntax("paddle", candidate)
+        if seen is None:
+            return self._run(candidate, fast=True)
+        failure = derive(seen)
+        if self.expected.stage != "compile":
+            return self._run(candidate, fast=True) if failure is None else Judgement(Verdict.INVALID, "syntax", failure)
+        verdict = self._on_paddle(failure, "")
+        if verdict is not Verdict.SAME:
+            return Judgement(verdict, "syntax", failure)
+        control = self.syntax("torch", candidate)
+        if control is None:
+            return self._run(candidate, fast=True)
+        refused = derive(control)
+        if refused is not None:
+            return Judgement(Verdict.CONTROL_FAILS, "syntax", failure, refused)
+        return Judgement(Verdict.SAME, "syntax", failure)
 
     def _asked(self, candidate: Candidate, real: bool) -> Judgement:
         """The tiers' answer; a fault of the machine is retried once, then passed on."""
@@ -159,8 +160,13 @@ class Oracle:
         verdict = self._on_paddle(failure, output_of(seen))
         if verdict is not Verdict.SAME:
             return Judgement(verdict, tier, failure)
-        if fast and self.defer_control and self.syntax is not None:
-            return Judgement(Verdict.SAME, "warm", failure)
+        if fast and self.syntax is not None and self.expected.stage in ("import", "run"):
+            compiled = self.syntax("torch", candidate)  # tenths of a second, where a build costs seconds
+            refused = derive(compiled) if compiled is not None else None
+            if refused is not None:
+                return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
+            if self.defer_control:
+                return Judgement(Verdict.SAME, tier, failure)
         refused = derive(self.observe("torch", candidate, fast))
         if refused is not None:
             return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)

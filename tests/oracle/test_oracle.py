@@ -200,6 +200,7 @@ def test_a_run_stage_candidate_that_does_not_compile_is_not_run() -> None:
     observe, compiler = Observer(), Compiler()
     oracle = Oracle(expected(), observe, compiler)
     assert oracle.judge(candidate("same, gap")).verdict is Verdict.INVALID
-    assert oracle.judge(candidate("same, broken")).verdict is Verdict.CONTROL_FAILS
     assert observe.asked == []
+    assert oracle.judge(candidate("same, broken")).verdict is Verdict.CONTROL_FAILS
+    assert observe.asked == [("paddle", True)], "the control does not compile: it is not built"
     assert oracle.judge(candidate("same")).accepted

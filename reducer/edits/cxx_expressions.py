@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reducer.edits.cxx_statements import cxx_files, is_inherited, is_registration, plain_type, return_type
-from reducer.edits.cxx_variables import ARITHMETIC, all_types, same_type
+from reducer.edits.cxx_functions import cxx_files, is_inherited, is_registration, plain_type, return_type
+from reducer.edits.cxx_typed import ARITHMETIC, TypedFunction, largest_first, same_type
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx import CxxParser
 from reducer.syntax.cxx_expression import Expression, expressions_of
 from reducer.syntax.cxx_outline import Function, Outline, Statement, blocks_in, statements_in
-from reducer.syntax.cxx_types import TypesByPlace
 from reducer.tree import SourceTree
 
 _LOOSE = ("binary", "ternary", "assign", "prefix", "cast", "lambda")
-_INTEGER = {"int", "long", "short", "int64_t", "int32_t", "size_t", "unsigned int", "unsigned long", "long long"}
 
 
 class CxxExpressions:
@@ -29,40 +27,27 @@ class CxxExpressions:
         self._parser = parser
 
     def propose(self, tree: SourceTree) -> Proposal:
-        types = all_types(self._parser, tree)
-        edits: list[Edit] = []
-        for path, view in cxx_files(tree):
-            for function in view.functions:
-                if function.body is None or is_registration(view, function) == "module":
-                    continue
-                work = _Work(path, view, function, types)
-                for statement in statements_in(function.body):
-                    edits += work.statement(statement)
-        return proposal(sorted(dict.fromkeys(edits), key=lambda e: -e.weight), "sweep")
+        return largest_first(self._parser, tree, lambda function: _Work(function).edits())
 
 
 class _Work:
-    def __init__(self, path: str, view: Outline, function: Function, types: TypesByPlace) -> None:
-        self.path = path
-        self.view = view
-        self.file = view.file
-        self.types = types
-        self.registers = is_registration(view, function) == "ops"
-        self.outer = function.body
-        self.result = return_type(view, function)
-        self.parameters: dict[str, str] = {}
-        for parameter in function.parameters:
-            if parameter.name is not None and not self.registers:
-                token = self.file.tokens[parameter.name]
-                known = types.get((path, token.start, token.end))
-                self.parameters[token.text] = plain_type(
-                    known or self.file.source(parameter.first, parameter.type_last)
-                )
+    def __init__(self, typed: TypedFunction) -> None:
+        self.path = typed.path
+        self.file = typed.file
+        self.typed = typed
+        self.registers = is_registration(typed.view, typed.function) == "ops"
+        self.result = return_type(typed.view, typed.function)
+        named = [(p.name, p) for p in typed.function.parameters if p.name is not None and not self.registers]
+        self.parameters = {self.file.text(name): typed.parameter_type(parameter) for name, parameter in named}
+
+    def edits(self) -> Iterator[Edit]:
+        for statement in statements_in(self.typed.body):
+            yield from self.statement(statement)
 
     def statement(self, statement: Statement) -> Iterator[Edit]:
-        if self.registers and self.outer is not None and any(s is statement for s in self.outer.statements):
+        if self.registers and any(s is statement for s in self.typed.body.statements):
             return  # a registration line; the statements of its lambdas come on their own
-        for root in expressions_of(self.view, statement):
+        for root in expressions_of(self.typed.view, statement):
             for node, parent in _with_parents(root, None):
                 yield from self._parts(node, parent)
                 yield from self._lists(node)
@@ -169,8 +154,7 @@ class _Work:
                 yield "{}"
 
     def _type(self, node: Expression) -> str | None:
-        tokens = self.file.tokens
-        known = self.types.get((self.path, tokens[node.first].start, tokens[node.last].end))
+        known = self.typed.type_of(node.first, node.last)
         if known is None and node.kind == "name" and node.first == node.last:
             known = self.parameters.get(self.file.text(node.first))
         return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reducer.edits.cxx_statements import cxx_files, is_registration, span
+from reducer.edits.cxx_functions import cxx_files, is_registration, span
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import Registration, registrations
 from reducer.edits.passes import Proposal, proposal

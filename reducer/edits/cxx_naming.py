@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from reducer.edits.cxx_functions import cxx_files, plain_type
 from reducer.edits.cxx_signatures import FunctionGroup, callables
-from reducer.edits.cxx_statements import cxx_files, plain_type
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import parse_schema, python_calls, registrations
 from reducer.edits.passes import Proposal, proposal

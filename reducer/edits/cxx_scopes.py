@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reducer.edits.cxx_statements import cxx_files, span
+from reducer.edits.cxx_functions import cxx_files, span
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx_outline import Function, Outline, Scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reducer.edits.cxx_statements import (
+from reducer.edits.cxx_functions import (
     cxx_files,
     is_inherited,
     is_registration,
@@ -14,7 +14,7 @@ from reducer.edits.cxx_statements import (
     returns_of,
     span,
 )
-from reducer.edits.cxx_variables import all_types
+from reducer.edits.cxx_typed import all_types
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import (
     Registration,

@@ -5,80 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reducer.edits.cxx_functions import (
+    cxx_files,
+    default_value,
+    is_registration,
+    plain_type,
+    return_type,
+    returns_of,
+    span,
+)
 from reducer.edits.edit import Edit, Splice, cut
 from reducer.edits.passes import Proposal, proposal
-from reducer.syntax.cxx import is_cxx
-from reducer.syntax.cxx_outline import Block, Function, Outline, Statement, blocks_in, outline
+from reducer.syntax.cxx_outline import Block, Function, Outline, Statement, blocks_in
 from reducer.syntax.cxx_tokens import TokenFile
 from reducer.tree import SourceTree
-
-_SPECIFIERS = {"static", "inline", "constexpr", "virtual", "extern", "explicit", "const", "friend", "typename"}
-_NUMBERS = {
-    "int", "long", "short", "char", "unsigned", "signed", "size_t", "int8_t", "int16_t", "int32_t", "int64_t",
-    "uint8_t", "uint16_t", "uint32_t", "uint64_t", "float", "double", "std::size_t",
-}  # fmt: skip
-
-
-def cxx_files(tree: SourceTree) -> Iterator[tuple[str, Outline]]:
-    """Path and outline of every C++ file of the tree."""
-    for path in tree:
-        if is_cxx(path):
-            yield path, outline(tree[path])
-
-
-def plain_type(text: str) -> str:
-    """A type without qualifiers, specifiers, references and spaces; ``torch::Tensor`` counts as ``at::Tensor``."""
-    file = TokenFile(text.encode("utf-8", "surrogateescape"))
-    words = [t.text for t in file.tokens if t.text not in _SPECIFIERS and t.text not in ("&", "&&") and t.kind != "str"]
-    joined = "".join(f" {w}" if i and words[i - 1][-1].isalnum() and w[0].isalnum() else w for i, w in enumerate(words))
-    return "at::Tensor" if joined in ("torch::Tensor", "Tensor", "::at::Tensor") else joined
-
-
-def default_value(type_name: str) -> str:
-    """An expression of the (plain) type that needs nothing."""
-    if type_name == "bool":
-        return "false"
-    return "0" if set(type_name.split()) <= _NUMBERS else "{}"
-
-
-def return_type(outline: Outline, function: Function) -> str | None:
-    """The plain return type; None when it has no name (constructors, macro heads, deduced types, references)."""
-    if function.returns is None:
-        return None
-    written = outline.file.source(*function.returns)
-    plain = plain_type(written)
-    if not plain or plain in ("auto", "operator") or "operator" in written or written.rstrip().endswith("&"):
-        return None
-    return plain
-
-
-def returns_of(outline: Outline, block: Block) -> list[Statement]:
-    """The ``return`` statements that leave this block's function (not those of lambdas or local classes in it)."""
-    found: list[Statement] = []
-    pending = list(reversed(block.statements))
-    while pending:
-        statement = pending.pop()
-        if statement.kind == "return":
-            found.append(statement)
-        pending += reversed(statement.bodies)
-        if statement.block is not None:
-            pending += reversed(statement.block.statements)
-    return found
-
-
-def span(file: TokenFile, first: int, last: int) -> tuple[int, int]:
-    """Bytes of a token range with the indentation and line end around it when it fills whole lines."""
-    start, end = file.tokens[first].start, file.tokens[last].end
-    content = file.content
-    begin = start
-    while begin > 0 and content[begin - 1 : begin] in (b" ", b"\t"):
-        begin -= 1
-    stop = end
-    while stop < len(content) and content[stop : stop + 1] in (b" ", b"\t", b"\r"):
-        stop += 1
-    if (begin == 0 or content[begin - 1 : begin] == b"\n") and content[stop : stop + 1] == b"\n":
-        return begin, stop + 1
-    return start, end
 
 
 class CxxBodies:
@@ -343,19 +283,3 @@ class _Unwrapper:
 def _with_text(ops: tuple[Splice, ...], start: int, text: bytes) -> tuple[Splice, ...]:
     """``ops`` where the one that begins at ``start`` leaves ``text`` behind."""
     return tuple(Splice(o.path, o.start, o.end, text) if o.start == start else o for o in ops)
-
-
-def is_inherited(view: Outline, function: Function) -> bool:
-    """True for a member of a class with bases: its name and signature may be what the base asks for."""
-    scope = function.scopes[-1] if function.scopes else None
-    if scope is None or scope.kind != "class":
-        return False
-    return ":" in {view.file.text(i) for i in range(scope.first, scope.open)}
-
-
-def is_registration(view: Outline, function: Function) -> str:
-    """``ops`` for a ``TORCH_LIBRARY…``/``PYBIND11_MODULE`` block, ``module`` for a ``PyInit_…`` function, else ""."""
-    name = view.file.text(function.name)
-    if name.startswith(("TORCH_LIBRARY", "PYBIND11_")):
-        return "ops"
-    return "module" if name.startswith("PyInit_") else ""

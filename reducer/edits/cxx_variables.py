@@ -5,40 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reducer.edits.cxx_statements import cxx_files, is_registration, plain_type, return_type, span
+from reducer.edits.cxx_functions import plain_type, return_type, span
+from reducer.edits.cxx_typed import TypedFunction, largest_first, same_type
 from reducer.edits.edit import Edit, Splice
-from reducer.edits.passes import Proposal, proposal
-from reducer.syntax.cxx import CxxParser, is_cxx_source
+from reducer.edits.passes import Proposal
+from reducer.syntax.cxx import CxxParser
 from reducer.syntax.cxx_expression import initialisers, parse_expression
-from reducer.syntax.cxx_outline import Block, Function, Outline, Statement, blocks_in
-from reducer.syntax.cxx_types import TypesByPlace, types_of
+from reducer.syntax.cxx_outline import Block, Statement, blocks_in
 from reducer.tree import SourceTree
 
-ARITHMETIC = {
-    "int", "long", "short", "char", "bool", "float", "double", "unsigned int", "unsigned long", "long long",
-    "unsigned long long", "signed char", "unsigned char", "unsigned short", "size_t", "int64_t", "int32_t", "uint8_t",
-    "std::size_t", "unsigned", "auto",
-}  # fmt: skip
 _SIMPLE = ("name", "literal")
 _TIGHT = ("name", "literal", "paren", "member", "call", "index", "list", "postfix")
-
-
-def all_types(parser: CxxParser | None, tree: SourceTree) -> TypesByPlace:
-    """The types of all sources of the tree; empty without a parser."""
-    found: TypesByPlace = {}
-    if parser is not None:
-        for path in tree:
-            if is_cxx_source(path):
-                found.update(types_of(parser.parse(tree, path)))
-    return found
-
-
-def same_type(left: str | None, right: str | None) -> bool:
-    """True unless both types are known and neither equal nor both arithmetic."""
-    if left is None or right is None:
-        return True
-    a, b = plain_type(left), plain_type(right)
-    return a == b or (a in ARITHMETIC and b in ARITHMETIC) or "auto" in (a, b)
 
 
 @dataclass(slots=True)
@@ -61,25 +38,18 @@ class CxxVariables:
         self._parser = parser
 
     def propose(self, tree: SourceTree) -> Proposal:
-        types = all_types(self._parser, tree)
-        edits: list[Edit] = []
-        for path, view in cxx_files(tree):
-            for function in view.functions:
-                if function.body is None or is_registration(view, function) == "module":
-                    continue
-                work = _Work(path, view, function, types)
-                for block in blocks_in(function.body):
-                    edits += work.block(block, block is function.body)
-        return proposal(sorted(dict.fromkeys(edits), key=lambda e: -e.weight), "sweep")
+        return largest_first(self._parser, tree, lambda function: _Work(function).edits())
 
 
 class _Work:
-    def __init__(self, path: str, view: Outline, function: Function, types: TypesByPlace) -> None:
-        self.path = path
-        self.view = view
-        self.file = view.file
-        self.function = function
-        self.types = types
+    def __init__(self, typed: TypedFunction) -> None:
+        self.path = typed.path
+        self.file = typed.file
+        self.typed = typed
+
+    def edits(self) -> Iterator[Edit]:
+        for block in blocks_in(self.typed.body):
+            yield from self.block(block, block is self.typed.body)
 
     def block(self, block: Block, outermost: bool) -> Iterator[Edit]:
         for position, statement in enumerate(block.statements):
@@ -117,30 +87,21 @@ class _Work:
         ]
         return _Local(statement, name, values[0] if len(values) == 1 else None, uses)
 
-    def _type(self, first: int, last: int) -> str | None:
-        return self.types.get((self.path, self.file.tokens[first].start, self.file.tokens[last].end))
-
     def _declared_type(self, local: _Local) -> str | None:
-        known = self._type(local.name, local.name)
+        known = self.typed.type_of(local.name, local.name)
         if known is not None:
             return known
         written = plain_type(self.file.source(local.statement.first, local.name - 1))
         return None if written == "auto" else written
 
-    def _parameter_type(self, index: int) -> str:
-        parameter = self.function.parameters[index]
-        name = parameter.name
-        known = self._type(name, name) if name is not None else None
-        return known or plain_type(self.file.source(parameter.first, parameter.type_last))
-
     def _by_parameter(self, local: _Local) -> Iterator[Edit]:
         wanted = self._declared_type(local)
         offered = 0
-        for index, parameter in enumerate(self.function.parameters):
+        for parameter in self.typed.function.parameters:
             if parameter.name is None or offered == 2:
                 continue
-            actual = self._parameter_type(index)
-            fits = plain_type(wanted) == plain_type(actual) if wanted else plain_type(actual) == "at::Tensor"
+            actual = self.typed.parameter_type(parameter)
+            fits = actual == (plain_type(wanted) if wanted else "at::Tensor")
             if fits:
                 offered += 1
                 text = self.file.text(parameter.name)
@@ -209,8 +170,8 @@ class _Work:
             if found is None:
                 return
             first = found.parts[1].first if found.kind == "assign" else found.first
-        wanted = return_type(self.view, self.function) if outermost else None
-        known = self._type(first, statement.last - 1)
+        wanted = return_type(self.typed.view, self.typed.function) if outermost else None
+        known = self.typed.type_of(first, statement.last - 1)
         if known == "void" or (wanted and "<" not in wanted and not same_type(known, wanted)):
             return
         tokens = file.tokens

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from reducer.edits.cxx_statements import cxx_files
+from reducer.edits.cxx_functions import cxx_files
 from reducer.edits.edit import Splice
 from reducer.syntax.cxx_outline import Function, Outline, Statement
 from reducer.tree import SourceTree

@@ -48,6 +48,7 @@ class Row:
     name: str
     expected: str
     seen: str
+    symbol: str
     named: bool
     form: str
     shape: Shape | None
@@ -70,19 +71,20 @@ class Row:
         cells = [
             self.name,
             f"{self.expected} / {self.seen}",
-            _mark(self.named),
+            mark(self.named),
             self.form,
             *sizes,
             str(self.queries),
             f"{self.seconds:.0f}",
             str(self.exit_code),
-            "" if self.holds is None else _mark(self.holds),
-            _mark(self.within),
+            "" if self.holds is None else mark(self.holds),
+            mark(self.within),
         ]
         return "| " + " | ".join(cells) + " |\n"
 
 
-def _mark(value: bool) -> str:
+def mark(value: bool) -> str:
+    """A cell for a fact: one that does not hold stands out."""
     return "yes" if value else "NO"
 
 
@@ -92,7 +94,7 @@ def run_case(folder: Path, place: Path, python: Path, limit: float, keep: Path |
     checkout, out = place / folder.name, place / "mre"
     shutil.copytree(folder, checkout, ignore=shutil.ignore_patterns("case.json", "build", "__pycache__"))
     command = [str(python), "-m", "reducer", "--repo", str(checkout), "--out", str(out)]
-    command += ["--failing-cmd", stated["failing_cmd"]]
+    command += ["--paddle-python", str(python), "--torch-python", str(python), "--failing-cmd", stated["failing_cmd"]]
     if stated.get("build_cmd"):
         command += ["--build-cmd", stated["build_cmd"]]
     began = time.monotonic()
@@ -106,7 +108,7 @@ def run_case(folder: Path, place: Path, python: Path, limit: float, keep: Path |
         if out.is_dir():
             shutil.copytree(out, target / "mre")
     if not out.is_dir():
-        return Row(folder.name, stated["stage"], "-", False, "-", None, 0, seconds, code, None, False, log)
+        return Row(folder.name, stated["stage"], "-", "", False, "-", None, 0, seconds, code, None, False, log)
     data, measured = metadata(out), shape(out)
     signature = data["signature"]
     words = identifiers(f"{stated['symbol']} {signature['symbol']}")
@@ -117,6 +119,7 @@ def run_case(folder: Path, place: Path, python: Path, limit: float, keep: Path |
         name=folder.name,
         expected=stated["stage"],
         seen=signature["stage"],
+        symbol=signature["symbol"] or "",
         named=any(re.search(rf"\b{re.escape(word)}\b", text) for word in words),
         form=data["form"],
         shape=measured,

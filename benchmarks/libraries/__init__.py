@@ -1,0 +1,1 @@
+"""Released libraries as benchmark cases: fetched from the package index, migrated, reduced (``python -m``)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from reducer.errors import CaseError, Exit
@@ -15,6 +16,7 @@ from reducer.oracle.observation import Observation, Step
 from reducer.oracle.signature import derive, describe, same
 from reducer.unittest_command import as_pytest
 from reducer.world.commands import parse_simple
+from reducer.world.together import together
 
 REAL_RUNS = 4
 QUICK_RUNS = 6  # more repeats when they are cheap: a case that fails half of the time shows itself in 999 of 1000
@@ -42,21 +44,58 @@ def establish(
     runner: Runner,
     say: Callable[[str], None],
     timeout: float | None,
+    built: Callable[[Observation], None] = lambda seen: None,
 ) -> Baseline:
-    """Run the case on both sides. Raises CaseError: no failure, flaky, or a control that fails too."""
-    runner.timeouts = Timeouts(run=timeout or FIRST_TIMEOUT)
-    say("baseline: building and running on Paddle")
-    seen = runner.observe_runs(paddle, candidate, REAL_RUNS)
+    """Run the case on both sides, at the same time. Raises CaseError: no failure, flaky, or a control that fails too.
+
+    ``built`` is told of each side's first observation as soon as there is one, also from another thread. The control's
+    build needs nothing of Paddle's answer; its run waits for the command that Paddle's side is narrowed to.
+    """
+    first_limit = Timeouts(run=timeout or FIRST_TIMEOUT)
+    control_limit = Timeouts(run=timeout or CONTROL_TIMEOUT)
+    decided: Future[Candidate] = Future()
+
+    def control() -> Observation:
+        def command() -> str | None:
+            return decided.result().recipe.for_side("torch")
+
+        seen = runner.observe_runs(torch, candidate, 1, command=command, timeouts=control_limit)[0]
+        built(seen)
+        return seen
+
+    def on_paddle() -> tuple[Candidate, Failure, Observation]:
+        try:
+            found = _on_paddle(candidate, paddle, runner, say, first_limit)
+            built(found[2])
+            decided.set_result(found[0])
+            return found
+        finally:
+            decided.cancel()  # without effect on a result
+
+    runner.timeouts = first_limit
+    say("baseline: building and running on Paddle, and under PyTorch as the control")
+    (candidate, first, seen), passed = together(on_paddle, control)
+    refused = derive(passed)
+    if refused is not None:
+        raise CaseError(Exit.CONTROL_FAILS, _control_message(candidate, passed, refused))
+    if first.signature.kind == "timeout" and timeout is None and passed.run is not None:
+        wanted = HEADROOM * passed.run.seconds
+        if wanted > FIRST_TIMEOUT:
+            say(f"Paddle was stopped after {FIRST_TIMEOUT:.0f} s, but PyTorch takes {passed.run.seconds:.0f} s: again")
+            return establish(candidate, paddle, torch, runner, say, wanted, built)
+    say("PyTorch: passes")
+    return Baseline(candidate, first, seen, passed, _timeouts(seen, passed, timeout))
+
+
+def _on_paddle(
+    candidate: Candidate, paddle: Side, runner: Runner, say: Callable[[str], None], limit: Timeouts
+) -> tuple[Candidate, Failure, Observation]:
+    """The case narrowed to one failing test, its failure, and the first run. Raises CaseError."""
+    seen = runner.observe_runs(
+        paddle, candidate, REAL_RUNS, more=lambda runs: QUICK_RUNS if _quick(runs) else 0, timeouts=limit
+    )
     failures = [derive(observation) for observation in seen]
     first = _steady(failures, candidate)
-    if (
-        candidate.recipe.run is not None
-        and _quick(seen)
-        and not any(f and f.signature.kind == "timeout" for f in failures)
-    ):
-        more = runner.observe_runs(paddle, candidate, QUICK_RUNS, fast=True)
-        failures += [derive(observation) for observation in more]
-        first = _steady(failures, candidate)
     if first is None:
         raise CaseError(
             Exit.NO_FAILURE,
@@ -78,22 +117,8 @@ def establish(
         failure = derive(runner.observe(paddle, narrowed, fast=True))
         if failure is not None and same(first.signature, failure):
             say(f"narrowed to: {narrowed.recipe.run}")
-            candidate, first = narrowed, failure
-            break
-    say("control: building and running under PyTorch")
-    if timeout is None:
-        runner.timeouts = Timeouts(run=CONTROL_TIMEOUT)
-    control = runner.observe(torch, candidate)
-    refused = derive(control)
-    if refused is not None:
-        raise CaseError(Exit.CONTROL_FAILS, _control_message(candidate, control, refused))
-    if first.signature.kind == "timeout" and timeout is None and control.run is not None:
-        wanted = HEADROOM * control.run.seconds
-        if wanted > FIRST_TIMEOUT:
-            say(f"Paddle was stopped after {FIRST_TIMEOUT:.0f} s, but PyTorch takes {control.run.seconds:.0f} s: again")
-            return establish(candidate, paddle, torch, runner, say, wanted)
-    say("PyTorch: passes")
-    return Baseline(candidate, first, seen[0], control, _timeouts(seen[0], control, timeout))
+            return narrowed, failure, seen[0]
+    return candidate, first, seen[0]
 
 
 def _steady(failures: list[Failure | None], candidate: Candidate) -> Failure | None:

@@ -15,6 +15,7 @@ from reducer.oracle.signature import derive, same
 from reducer.report.result import Commands, Confirmed
 from reducer.tree import SourceTree
 from reducer.world.processes import Limits, run
+from reducer.world.together import together
 from reducer.world.workspace import Workspace
 
 PADDLE_RUNS = 3
@@ -53,12 +54,18 @@ def confirm(
     three times."""
     say("confirming: the written files on Paddle, three times, and under PyTorch")
     places = (workspace, timeouts, limits)
-    seen = _observe(paddle, files, commands.build, commands.run, PADDLE_RUNS, *places)
-    while len(seen) < PADDLE_RUNS:
-        seen += _observe(paddle, files, commands.build, commands.run, 1, *places)
+
+    def on_paddle() -> list[Observation]:
+        seen = _observe(paddle, files, commands.build, commands.run, PADDLE_RUNS, *places)
+        while len(seen) < PADDLE_RUNS:
+            seen += _observe(paddle, files, commands.build, commands.run, 1, *places)
+        return seen
+
+    seen, control = together(
+        on_paddle, lambda: _observe(torch, files, commands.control_build, commands.control_run, 1, *places)
+    )
     failures = [derive(observation) for observation in seen]
     alike = [f is not None and same(expected, f, match, output_of(o)) for f, o in zip(failures, seen, strict=True)]
-    control = _observe(torch, files, commands.control_build, commands.control_run, 1, *places)
     refused = [derive(observation) for observation in control]
     counts = Confirmed(len(seen), sum(alike), len(control), sum(r is None for r in refused))
     return Confirmation(counts, _log(seen[0]), _log(control[0]), failures[-1], refused[-1])

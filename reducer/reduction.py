@@ -36,6 +36,7 @@ class Reduction:
         self._start = start
         self.oracle = oracle
         self.real_only = False
+        self.trusts_front_end = True
         self._say = say
         self._budget = budget
 
@@ -132,6 +133,7 @@ class Reduction:
         self.oracle.statistics.disagreements += 1
         if self.oracle.syntax is not None:
             self.oracle.syntax = None
+            self.trusts_front_end = False
             self._say(f"{why}: again, without the compiler front end's answers")
         elif not self.real_only:
             self.real_only = True

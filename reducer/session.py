@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from reducer import checks
@@ -24,7 +25,7 @@ from reducer.frameworks.toolchain import find_toolchain
 from reducer.frameworks.versions import VersionError, probe
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
-from reducer.oracle.oracle import Oracle, agrees
+from reducer.oracle.oracle import Oracle
 from reducer.oracle.signature import describe
 from reducer.oracle.verdict import InfraError
 from reducer.outcome import Outcome, commands_of, result_of, summary_of
@@ -38,6 +39,7 @@ from reducer.routes.python import for_both_frameworks, reduce_python
 from reducer.routes.setup import reduce_setup
 from reducer.search.driver import Budget, Stopped
 from reducer.tree import SourceTree
+from reducer.world.background import Background
 from reducer.world.freeze import FreezeError, Frozen, freeze
 from reducer.world.processes import Limits, SupervisorLost
 from reducer.world.warm import WarmStartError
@@ -86,15 +88,25 @@ def run(settings: Settings) -> Outcome:
         case = Candidate(frozen.tree, _recipe(settings, frozen.tree))
         if case.recipe.build:
             console.say(f"build command: {case.recipe.build}")
-        baseline = establish(case, paddle, torch, runner, console.say, settings.timeout)
+        clang = ClangTier(frozen.tree)
+        background = Background()
+        stack.callback(background.join)
+        stack.callback(clang.close)
+
+        def built(seen: Observation) -> None:
+            if clang.learn(seen):
+                background.start(partial(clang.prepare, seen.side))
+
+        baseline = establish(case, paddle, torch, runner, console.say, settings.timeout, built)
         runner.timeouts = baseline.timeouts
-        clang = ClangTier.of(baseline.paddle, baseline.control)
-        if clang is not None:
-            stack.callback(clang.close)
         toolchain = find_toolchain()
-        if toolchain is not None and baseline.failure.signature.stage in ("import", "run"):
-            seen: dict[SideName, Observation] = {"paddle": baseline.paddle, "torch": baseline.control}
-            runner.quick = QuickObjects(toolchain, seen, cache_directory())
+        if clang.ready and toolchain is not None and baseline.failure.signature.stage in ("import", "run"):
+            quick = QuickObjects(
+                toolchain, (baseline.paddle, baseline.control), frozen.tree, cache_directory().with_name("quick")
+            )
+            stack.callback(quick.close)
+            runner.quick = quick
+            background.start(lambda: [quick.settings(side) for side in (paddle, torch)])
         sides: dict[SideName, Side] = {"paddle": paddle, "torch": torch}
 
         def observe(name: SideName, candidate: Candidate, /, fast: bool) -> Observation:
@@ -108,10 +120,18 @@ def run(settings: Settings) -> Outcome:
             return seen
 
         signature = baseline.failure.signature
-        syntax = clang if clang is not None and agrees(clang, baseline.candidate, signature) else None
-        oracle = Oracle(signature, observe, syntax, match, checks.for_case(frozen.tree))
+        oracle = Oracle(signature, observe, None, match, checks.for_case(frozen.tree))
         reduction = Reduction(baseline.candidate, oracle, console.say, Budget())
-        context = Context(baseline, reduction, runner, paddle, torch, clang, console.say, template(SETUP_TEMPLATE))
+        context = Context(
+            baseline,
+            reduction,
+            runner,
+            paddle,
+            torch,
+            clang if clang.ready else None,
+            console.say,
+            template(SETUP_TEMPLATE),
+        )
 
         def confirmed(candidate: Candidate) -> Confirmation:
             commands = commands_of(candidate.recipe)

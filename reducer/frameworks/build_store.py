@@ -46,6 +46,8 @@ class BuildStore:
     def keep(self, candidate: Candidate, places: QueryDirectory, calls: Iterable[CompilerCall]) -> None:
         """Store what the build added to the tree and to its site directory. Raises OSError."""
         store = self._store(candidate)
+        if store.is_dir():
+            return
         part = store.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
         (part / "tree").mkdir(parents=True)

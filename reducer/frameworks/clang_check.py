@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +39,7 @@ class ClangChecker:
         self._store = PchStore(cache_dir)
         self._pch: Path | None = None
         self._prepared = False
+        self._preparing = threading.Lock()
         self.left_out: tuple[str, ...] = ()
 
     def __enter__(self) -> ClangChecker:
@@ -52,9 +54,10 @@ class ClangChecker:
 
     def prepare(self) -> bool:
         """Have the precompiled header at hand, building it if needed; False when there is none to be had."""
-        if not self._prepared:
-            self._pch = self._obtain() if self._headers else None
-            self._prepared = True
+        with self._preparing:
+            if not self._prepared:
+                self._pch = self._obtain() if self._headers else None
+                self._prepared = True
         return self._pch is not None
 
     @property

@@ -113,10 +113,11 @@ class PchStore:
     def obtain(self, arguments: Sequence[str], headers: Sequence[str], build: Callable[[Path], bool]) -> Path | None:
         """The header for this content, made by ``build`` (True: written) if there is none; None when it cannot be.
 
-        Only one process builds at a time. A failure is remembered with the content.
+        Nobody builds the same content twice at the same time. A failure is remembered with the content.
         """
-        path = self._directory / f"{_key(arguments, headers)}{self._suffix}"
-        with self._locked():
+        key = _key(arguments, headers)
+        path = self._directory / f"{key}{self._suffix}"
+        with self._locked(key):
             if not path.exists():
                 handle, name = tempfile.mkstemp(dir=self._directory, suffix=".part")
                 os.close(handle)
@@ -135,8 +136,8 @@ class PchStore:
         path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self._directory / "lock").open("w") as stream:
+    def _locked(self, key: str) -> Iterator[None]:
+        with (self._directory / f"lock-{key[0]}").open("w") as stream:  # sixteen in all, which nobody has to remove
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reducer.frameworks.flags import system_includes, units
@@ -39,27 +40,36 @@ _USUAL = ("torch/extension.h", "torch/library.h")
 class QuickObjects:
     """Prepares the settings of both sides, each when it is first asked for, and remembers what cannot be had."""
 
-    def __init__(self, toolchain: Toolchain, seen: dict[SideName, Observation], directory: Path) -> None:
+    def __init__(self, toolchain: Toolchain, seen: Iterable[Observation], tree: SourceTree, directory: Path) -> None:
         self._toolchain = toolchain
-        self._flags = {side: units(observation)[0].flags for side, observation in seen.items() if units(observation)}
-        self._headers = PchStore(directory)
+        self._flags = {observation.side: found[0].flags for observation in seen if (found := units(observation))}
+        self._includes = system_includes(tree)
+        self._headers = PchStore(directory)  # clang goes by the suffix
         self._libraries = PchStore(directory, suffix=".a")
         self._known: dict[SideName, Path | None] = {}
+        self._preparing: dict[SideName, threading.Lock] = {side: threading.Lock() for side in self._flags}
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
 
-    def settings(self, side: Side, tree: SourceTree) -> Path | None:
+    def close(self) -> None:
+        """End what is being made; nothing more is made after this."""
+        self._closed = True
+        for process in tuple(self._running):
+            process.kill()
+
+    def settings(self, side: Side) -> Path | None:
         """The file for the shims of ``side``; None where clang cannot do it: g++ makes the objects then."""
-        if side.name not in self._known:
-            self._known[side.name] = self._prepare(side, tree) if side.name in self._flags else None
-        return self._known[side.name]
+        if side.name not in self._flags:
+            return None
+        with self._preparing[side.name]:
+            if side.name not in self._known:
+                self._known[side.name] = self._prepare(side)
+            return self._known[side.name]
 
-    def refuse(self, side: Side) -> None:
-        """Do without on this side from now on."""
-        self._known[side.name] = None
-
-    def _prepare(self, side: Side, tree: SourceTree) -> Path | None:
+    def _prepare(self, side: Side) -> Path | None:
         flags = [f for f in language_flags(self._flags[side.name], _NOWHERE) if not EXTENSION_NAME.fullmatch(f)]
         arguments = for_header(["-x", "c++", *flags], _NOWHERE)
-        for headers in (tuple(dict.fromkeys((*system_includes(tree), *_USUAL))), _USUAL):
+        for headers in (tuple(dict.fromkeys((*self._includes, *_USUAL))), _USUAL):
             for aside in (True, False) if side.name in _CODE_ASIDE else (False,):
                 pch = self._precompiled(arguments, headers, aside)
                 library = self._library(pch) if pch is not None and aside else None
@@ -82,7 +92,9 @@ class QuickObjects:
 
         def build(out: Path) -> bool:
             code, archive = out.with_suffix(".o"), out.with_suffix(".ar")
-            made = self._run([*_CODE, "-c", str(pch), "-o", str(code)]) and _succeeds(["ar", "rc", archive, code])
+            made = self._run([*_CODE, "-c", str(pch), "-o", str(code)]) and self._succeeds(
+                ["ar", "rc", str(archive), str(code)]
+            )
             if made:
                 archive.replace(out)
             code.unlink(missing_ok=True)
@@ -91,7 +103,27 @@ class QuickObjects:
         return self._libraries.obtain((self._toolchain.version,), (str(pch),), build)
 
     def _run(self, arguments: Sequence[str], text: str = "") -> bool:
-        return _succeeds([*self._toolchain.compiler, *arguments], text)
+        return self._succeeds([*self._toolchain.compiler, *arguments], text)
+
+    def _succeeds(self, command: Sequence[str], text: str = "") -> bool:
+        """Whether a command ends well in time; what is killed by ``close`` does not."""
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        except OSError:
+            return False
+        self._running.add(process)
+        try:
+            if self._closed:
+                process.kill()
+            process.communicate(text.encode(), timeout=_BUILD_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        finally:
+            self._running.discard(process)
+        return process.returncode == 0
 
     def _write(self, side: Side, pch: Path, library: Path | None) -> Path:
         link: list[str] = []
@@ -113,11 +145,3 @@ class QuickObjects:
         }
         path.write_text(json.dumps(settings), encoding="utf-8")
         return path
-
-
-def _succeeds(command: Sequence[str | Path], text: str = "") -> bool:
-    try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_BUILD_TIMEOUT, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -63,26 +63,41 @@ class Runner:
         """Build (when the recipe has a build) and run ``candidate`` once. Raises OSError (a full disk)."""
         return self.observe_runs(side, candidate, 1, fast=fast)[0]
 
-    def observe_runs(self, side: Side, candidate: Candidate, runs: int, *, fast: bool = False) -> list[Observation]:
+    def observe_runs(
+        self,
+        side: Side,
+        candidate: Candidate,
+        runs: int,
+        *,
+        fast: bool = False,
+        more: Callable[[list[Observation]], int] = lambda seen: 0,
+        command: Callable[[], str | None] | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> list[Observation]:
         """Build once and run up to ``runs`` times; one observation for each run, or one for a failed build.
 
-        A run that times out is the last.
+        A run that times out is the last. ``more``: how often to run once more, warm, after what was seen. ``command``
+        gives what to run when the build has ended (default: the recipe's).
         """
+        limits = timeouts or self.timeouts
         with self._workspace.fresh() as places:
             env = self._place(side, candidate, places, fast)
             build, built = self._build(side, candidate, places, env, fast)
             calls = read_log(call_log(places))
             ok = build is None or (build.exit_code == 0 and built and not any(call.exit_code for call in calls))
-            command = candidate.recipe.for_side(side.name)
+            wanted = (command or (lambda: candidate.recipe.for_side(side.name)))() if ok else None
             root = str(places.tree)
-            if not ok or command is None:
-                return [Observation(side.name, root, build, calls, None, None, built)]
-            seen = []
-            for _ in range(runs):
-                ran = self._step(side, command, places, env, self.timeouts.run, fast)
+            seen: list[Observation] = []
+
+            def run_once(warm: bool) -> bool:
+                ran = self._step(side, wanted or "", places, env, limits.run, warm)
                 seen.append(Observation(side.name, root, build, read_log(call_log(places)), ran, None, built))
-                if ran.timed_out:
-                    break
+                return not ran.timed_out
+
+            if wanted is None:
+                return [Observation(side.name, root, build, calls, None, None, built)]
+            if all(run_once(fast) for _ in range(runs)):
+                all(run_once(True) for _ in range(more(seen)))
             return seen
 
     def record(self, side: Side, candidate: Candidate) -> dict[str, Any]:
@@ -126,13 +141,12 @@ class Runner:
         """The build step (None when there is none or it was reused) and whether it left something to load."""
         if candidate.recipe.build is None:
             return None, True
-        if not fast:
-            build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
-            return build, any(extensions(places))
         store = self._stores.setdefault(side.name, BuildStore(side.support / "builds"))
+        if not fast:
+            return self._by_build_system(side, candidate, places, env, store, fast=False)
         if store.restore(candidate, places):
             return None, True
-        settings = self.quick.settings(side, candidate.tree) if self.quick is not None and self.precompiled else None
+        settings = self.quick.settings(side) if self.quick is not None and self.precompiled else None
         if settings is not None:
             quick = {**env, "REDUCE_SHIM_QUICK": str(settings)}
             step, made = self._built(side, candidate, places, quick, store)
@@ -145,7 +159,6 @@ class Runner:
         self, side: Side, candidate: Candidate, places: QueryDirectory, env: Mapping[str, str], store: BuildStore
     ) -> tuple[Step, bool]:
         """Build by the compiler calls of an earlier candidate if there are any, else by the build system."""
-        assert candidate.recipe.build is not None
         replay = store.replay(candidate)
         if replay is not None:
             writable = (places.root, *side.writable)
@@ -156,7 +169,21 @@ class Runner:
                 store.keep(candidate, places, ())
                 return build, True
             self._again(candidate, places)
-        build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, True)
+        return self._by_build_system(side, candidate, places, env, store, fast=True)
+
+    def _by_build_system(
+        self,
+        side: Side,
+        candidate: Candidate,
+        places: QueryDirectory,
+        env: Mapping[str, str],
+        store: BuildStore,
+        *,
+        fast: bool,
+    ) -> tuple[Step, bool]:
+        """A build that succeeds is kept, a real one too: what is built for real serves warm queries just as well."""
+        assert candidate.recipe.build is not None
+        build = self._step(side, candidate.recipe.build, places, env, self.timeouts.build, fast)
         built = any(extensions(places))
         calls = read_log(call_log(places))
         if build.exit_code == 0 and built and not any(c.exit_code for c in calls):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -23,19 +24,30 @@ class ClangTier:
     ``precompiled`` must be off while includes are reduced: with it every header of the set is visible to every unit.
     """
 
-    def __init__(self, paddle: Observation, control: Observation) -> None:
-        found: dict[SideName, Observation] = {"paddle": paddle, "torch": control}
-        self._flags = {side: units(seen)[0].flags for side, seen in found.items()}
-        self._headers: tuple[str, ...] | None = None
+    def __init__(self, tree: SourceTree) -> None:
+        # A result's module is written with torch/extension.h; without it precompiled each check took seconds.
+        self._headers = tuple(dict.fromkeys((*system_includes(tree), "torch/extension.h")))
         self._checkers: dict[SideName, ClangChecker] = {}
         self._parser: CxxParser | None = None
         self._known: dict[tuple[SideName, bool, str], tuple[Diagnostic, ...] | None] = {}
         self.precompiled = True
 
-    @classmethod
-    def of(cls, paddle: Observation, control: Observation) -> ClangTier | None:
-        """The tier of a case, or None when one side compiled nothing."""
-        return cls(paddle, control) if units(paddle) and units(control) else None
+    def learn(self, seen: Observation) -> bool:
+        """Take the flags of a side from its build. False when it compiled nothing."""
+        found = units(seen)
+        if found and seen.side not in self._checkers:
+            self._checkers[seen.side] = ClangChecker(found[0].flags, self._headers, cache_directory())
+        return bool(found)
+
+    @property
+    def ready(self) -> bool:
+        """Whether both sides are known."""
+        return len(self._checkers) == 2
+
+    def prepare(self, side: SideName) -> None:
+        """Have the side's precompiled header made, by whoever comes first."""
+        with contextlib.suppress(ClangFailed):
+            self._checkers[side].prepare()
 
     def close(self) -> None:
         """End the worker processes."""
@@ -53,23 +65,15 @@ class ClangTier:
         found = self._known[key]
         return None if found is None else Observation(side, "", diagnostics=found)
 
-    def parser(self, tree: SourceTree) -> CxxParser:
+    def parser(self) -> CxxParser:
         """A parser with the control's flags and precompiled headers: there the code is free of errors."""
         if self._parser is None:
-            checker = self._checker("torch", tree)
+            checker = self._checkers["torch"]
             self._parser = CxxParser(checker.parse_arguments(), checker.root, keep=KEPT_UNITS)
         return self._parser
 
-    def _checker(self, side: SideName, tree: SourceTree) -> ClangChecker:
-        if self._headers is None:
-            # A result's module is written with torch/extension.h; without it precompiled each check took seconds.
-            self._headers = tuple(dict.fromkeys((*system_includes(tree), "torch/extension.h")))
-        if side not in self._checkers:
-            self._checkers[side] = ClangChecker(self._flags[side], self._headers, cache_directory())
-        return self._checkers[side]
-
     def _check(self, side: SideName, tree: SourceTree, sources: list[str]) -> tuple[Diagnostic, ...] | None:
-        checker = self._checker(side, tree)
+        checker = self._checkers[side]
         found: list[Diagnostic] = []
         for source in sources:
             try:

@@ -12,6 +12,7 @@ from reducer.edits.extension import SCRIPT
 from reducer.frameworks.runner import Runner
 from reducer.frameworks.side import Side
 from reducer.frameworks.syntax_tier import ClangTier
+from reducer.oracle.oracle import agrees
 from reducer.reduction import Reduction
 from reducer.tree import SourceTree
 from reducer.world.commands import parse_simple
@@ -32,6 +33,14 @@ class Context:
     clang: ClangTier | None
     say: Callable[[str], None]
     setup_template: str
+
+    def use_front_end(self) -> None:
+        """Let the compiler front end judge C++ from here on, if it sees what the real build saw."""
+        reduction = self.reduction
+        if self.clang is None or not reduction.trusts_front_end or reduction.oracle.syntax is not None:
+            return
+        if agrees(self.clang, reduction.best, reduction.oracle.expected):
+            reduction.oracle.syntax = self.clang
 
     def record(self) -> dict[str, Any]:
         """What the recorder saw in one run of the best candidate on Paddle."""

@@ -28,6 +28,7 @@ from reducer.tree import SourceTree
 
 def reduce_compile(context: Context) -> None:
     """A build that fails in the compiler: the failing declaration and what it needs, in the extension form."""
+    context.use_front_end()
     failure = context.baseline.failure
     roots: list[Root] = [(failure.file, failure.line)] if failure.file else []
     to_extension(context, roots, None)
@@ -40,6 +41,7 @@ def reduce_extension(context: Context) -> None:
     reduce_python(context)
     if reduction.best.recipe.build is None:
         return
+    context.use_front_end()
     script = reduction.best.tree.get(SCRIPT)
     if script is not None:
         to_extension(context, used_names(script), script)
@@ -101,7 +103,7 @@ def _slices(context: Context, roots: Sequence[Root]) -> Iterator[SourceTree]:
 
 def parser(context: Context) -> CxxParser | None:
     """A parser with the control's flags: on that side the code is free of errors."""
-    return context.clang.parser(context.reduction.best.tree) if context.clang is not None else None
+    return context.clang.parser() if context.clang is not None else None
 
 
 def include_dirs(context: Context) -> list[str]:

@@ -47,7 +47,10 @@ class ClangProcess:
             return answer
 
     def close(self) -> None:
-        """End the worker and remove its directory."""
+        """End the worker, and with it a request that another thread waits for, and remove its directory."""
+        process = self._process
+        if process is not None:
+            process.kill()
         with self._lock:
             self._end()
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -72,7 +72,7 @@ def quick(runner: Runner, side: Side, tmp_path: Path) -> QuickObjects:
     toolchain = find_toolchain()
     assert toolchain is not None, "the ziglang wheel is a dependency"
     seen = runner.observe(side, case())
-    runner.quick = QuickObjects(toolchain, {"paddle": seen}, tmp_path / "cache")
+    runner.quick = QuickObjects(toolchain, (seen,), case().tree, tmp_path / "cache")
     return runner.quick
 
 
@@ -118,9 +118,14 @@ def test_a_build_into_another_directory(runner: Runner, side: Side) -> None:
 
 
 def test_quick_objects(runner: Runner, side: Side, quick: QuickObjects) -> None:
-    assert shown(runner, side, case())[0] == "('clang', 1)"
-    printed, command = shown(runner, side, case(part_cc=b'#include "part.h"\nlong part() { return 2; }\n'))
-    assert (printed, command[:5]) == ("('clang', 2)", "sh -c")
+    for number in (2, 3):
+        text = b'#include "part.h"\nlong part() { return %d; }\n' % number
+        printed, command = shown(runner, side, case(part_cc=text))
+        assert (printed, command[:5]) == (f"('clang', {number})", "sh -c")
+
+
+def test_a_real_build_serves_warm_queries_of_the_same_content(runner: Runner, side: Side, quick: QuickObjects) -> None:
+    assert shown(runner, side, case()) == ("('gcc', 1)", "reused")
 
 
 def test_without_clang_when_it_refuses_the_code(runner: Runner, side: Side, quick: QuickObjects) -> None:
@@ -129,7 +134,14 @@ def test_without_clang_when_it_refuses_the_code(runner: Runner, side: Side, quic
 
 
 def test_real_observations_take_no_part_in_it(runner: Runner, side: Side, quick: QuickObjects) -> None:
-    shown(runner, side, case())
-    seen = runner.observe(side, case())
-    assert seen.run is not None and seen.run.stdout.strip() == "('gcc', 1)"
-    assert seen.build is not None and seen.build.command == "python setup.py build_ext --inplace"
+    changed = case(part_cc=b"long part() { return 5; }\n")
+    assert shown(runner, side, changed)[0] == "('clang', 5)"
+    seen = runner.observe(side, changed)
+    assert seen.run is not None and seen.run.stdout.strip() == "('gcc', 5)"
+    assert seen.build is not None and "setup.py build_ext" in seen.build.command
+
+
+def test_more_runs_are_warm_and_in_the_same_place(runner: Runner, side: Side) -> None:
+    seen = runner.observe_runs(side, case(), 2, more=lambda first: len(first) + 1)
+    assert [o.run.stdout.strip() for o in seen if o.run] == ["('gcc', 1)"] * 5
+    assert len({id(o.build) for o in seen}) == 1

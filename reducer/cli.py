@@ -15,8 +15,8 @@ from reducer import __version__
 from reducer.errors import CaseError, Exit
 
 if TYPE_CHECKING:
+    from reducer.case import Settings
     from reducer.outcome import Outcome
-    from reducer.session import Settings
 
 app = typer.Typer(
     add_completion=False,
@@ -87,7 +87,7 @@ def reduce(
             json_output,
         )
     assert failing_cmd is not None
-    from reducer.session import Settings
+    from reducer.case import Settings
 
     settings = Settings(
         failing_cmd=failing_cmd,

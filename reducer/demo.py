@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from reducer.case import Settings
 from reducer.resources import directory
-from reducer.session import Settings
 
 
 @dataclass(frozen=True, slots=True)

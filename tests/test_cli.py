@@ -37,7 +37,17 @@ def test_nothing_heavy_is_imported_for_a_few_words(arguments: list[str]) -> None
     )
     loaded = set(done.stderr.splitlines()[-1].split())
     assert {"reducer", "reducer.cli", "typer"} <= loaded
-    assert not loaded & {"paddle", "torch", "numpy", "clang", "black", "rich", "reducer.session", "reducer.syntax"}
+    assert not loaded & {
+        "paddle",
+        "torch",
+        "numpy",
+        "clang",
+        "black",
+        "rich",
+        "reducer.session",
+        "reducer.case",
+        "reducer.syntax",
+    }
 
 
 def test_without_a_command_it_says_how_to_start() -> None:

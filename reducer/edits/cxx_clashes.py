@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from reducer.edits.edit import Edit, Splice, apply
 from reducer.syntax.cxx import is_cxx
 from reducer.syntax.cxx_chunks import Chunk, chunks
-from reducer.syntax.cxx_text import code_tokens, tokenize, whole_lines
+from reducer.syntax.cxx_text import whole_lines
+from reducer.syntax.cxx_tokens import code_tokens, words
 from reducer.tree import SourceTree
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_INTERNAL = frozenset({b"static", b"inline", b"constexpr", b"const", b"template"})
-_BEFORE_GLOBAL = frozenset(b"return throw case else new delete do co_return co_yield co_await and or not".split())
+_INTERNAL = frozenset({"static", "inline", "constexpr", "const", "template"})
+_BEFORE_GLOBAL = {
+    "return", "throw", "case", "else", "new", "delete", "do", "co_return", "co_yield", "co_await", "and", "or", "not",
+}  # fmt: skip
 _ROUNDS = 8  # a renaming can make two equal definitions differ, which asks for another; chains are short
 
 
@@ -27,7 +30,7 @@ class _Name:
     chunk: Chunk
     name: str
     key: tuple[str, ...]
-    text: bytes  # the declaration's tokens
+    text: str  # the declaration's tokens
     internal: bool
 
 
@@ -54,7 +57,7 @@ def _names(tree: SourceTree, path: str) -> Iterator[_Name]:
         if not chunk.defines or any(pieces[p].kind not in ("namespace", "linkage") for p in _parents(pieces, chunk)):
             continue
         tokens = [t.text for t in code_tokens(content[chunk.start : chunk.end])]
-        text = b" ".join(tokens)
+        text = " ".join(tokens)
         scope = tuple(s for s in chunk.scope if s)
         internal = chunk.kind != "function" or "" in chunk.scope or bool(_INTERNAL & set(tokens[:4]))
         if chunk.kind == "variable":
@@ -77,7 +80,7 @@ def _renames(tree: SourceTree, sources: Sequence[str]) -> dict[str, dict[_Name, 
     for path in sources:
         for name in _names(tree, path):
             by_key.setdefault(name.key, []).append(name)
-    words = {word for path in tree if is_cxx(path) for word in _WORD.findall(tree[path])}
+    taken = {word for path in tree if is_cxx(path) for word in _WORD.findall(tree[path])}
     spoken = {path: set(_WORD.findall(tree[path])) for path in sources}
     found: dict[str, dict[_Name, bytes]] = {}
     for some in by_key.values():
@@ -85,24 +88,28 @@ def _renames(tree: SourceTree, sources: Sequence[str]) -> dict[str, dict[_Name, 
             others = [o for i, o in enumerate(some) if o.path != name.path and (i < index or not o.internal)]
             clashes = name.internal and any(o.text != name.text for o in others)
             if name.chunk.kind == "macro" and not clashes:
-                raw = name.name.encode("latin-1")
+                raw = _raw(name.name)
                 definers = {o.path for o in some}
                 clashes = any(raw in spoken[p] for p in sources if p not in definers)
             if clashes:
-                found.setdefault(name.path, {})[name] = _fresh(name, words)
+                found.setdefault(name.path, {})[name] = _fresh(name, taken)
     return found
 
 
-def _fresh(name: _Name, words: set[bytes]) -> bytes:
+def _fresh(name: _Name, taken: set[bytes]) -> bytes:
     """A name that nothing in the tree uses: with the source's own name behind it."""
     stem = re.sub(r"\W", "_", posixpath.splitext(posixpath.basename(name.path))[0])
     upper = name.name.isupper()
     base = f"{name.name}_{stem.upper() if upper else stem}"
     candidate, count = base, 2
-    while candidate.encode("latin-1", "replace") in words:
+    while _raw(candidate) in taken:
         candidate, count = f"{base}{count}", count + 1
-    words.add(candidate.encode("latin-1", "replace"))
-    return candidate.encode("latin-1", "replace")
+    taken.add(_raw(candidate))
+    return _raw(candidate)
+
+
+def _raw(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
 
 
 def rename_words(tree: SourceTree, path: str, names: dict[_Name, bytes]) -> bytes:
@@ -110,57 +117,40 @@ def rename_words(tree: SourceTree, path: str, names: dict[_Name, bytes]) -> byte
 
     Members stay, and all words of a class that has a member of the name; so do names qualified by something else.
     """
-    table = {name.name.encode("latin-1"): (name, text) for name, text in names.items()}
+    table = {name.name: (name, text) for name, text in names.items()}
     content = tree[path]
     members = _members(content)
     pieces: list[bytes] = []
     position = 0
-    for start, word, before, qualifier in _words(content):
-        if word not in table:
+    for word in words(content):
+        if word.text not in table:
             continue
-        name, text = table[word]
-        if before in (b".", b"->") or any(a <= start < b for a, b in members.get(word, ())):
+        name, text = table[word.text]
+        if word.before in (".", "->") or any(a <= word.start < b for a, b in members.get(word.text, ())):
             continue
+        qualifier = word.before_that if _WORD.fullmatch(word.before_that.encode("utf-8", "surrogateescape")) else ""
         qualified = qualifier and qualifier not in _BEFORE_GLOBAL
-        if before == b"::" and qualified and qualifier.decode("latin-1") not in name.chunk.scope:
+        if word.before == "::" and qualified and qualifier not in name.chunk.scope:
             continue
-        pieces += (content[position:start], text)
-        position = start + len(word)
+        pieces += (content[position : word.start], text)
+        position = word.start + len(_raw(word.text))
     return b"".join((*pieces, content[position:]))
 
 
-def _members(content: bytes) -> dict[bytes, list[tuple[int, int]]]:
+def _members(content: bytes) -> dict[str, list[tuple[int, int]]]:
     """For each member's name, the bodies of the classes that have one."""
-    found: dict[bytes, list[tuple[int, int]]] = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     pieces = chunks(content)
     for chunk in pieces:
         owner = pieces[chunk.parent] if chunk.parent is not None else None
         if owner is not None and owner.kind == "class" and owner.body is not None:
             for name in chunk.names:
-                found.setdefault(name.encode("latin-1"), []).append(owner.body)
+                found.setdefault(name, []).append(owner.body)
     # A class that is itself renamed has constructors of its name: those are no members in this sense.
     for chunk in pieces:
         if chunk.kind == "class" and chunk.names:
-            found.pop(chunk.names[0].encode("latin-1"), None)
+            found.pop(chunk.names[0], None)
     return found
-
-
-def _words(content: bytes) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-    """(offset, word, token before, word before that ``::``) of all words, those inside directives too."""
-    before, qualifier = b"", b""
-    for token in tokenize(content):
-        if token.kind == "comment":
-            continue
-        if token.kind == "directive":
-            inner, outer = b"", b""
-            for piece in code_tokens(token.text[1:]):
-                if piece.kind == "word":
-                    yield token.start + 1 + piece.start, piece.text, inner, outer
-                inner, outer = piece.text, inner if _WORD.fullmatch(inner) else b""
-            continue
-        if token.kind == "word":
-            yield token.start, token.text, before, qualifier
-        before, qualifier = token.text, before if _WORD.fullmatch(before) else b""
 
 
 def _without_repeats(tree: SourceTree, sources: Sequence[str]) -> SourceTree:

@@ -145,7 +145,7 @@ class _Work:
                 size = parent is not None and parent.kind == "list"
                 yield from ("1", "0") if size else ("0", "1")
         elif node.kind == "literal":
-            if self.file.kind(node.first) == "num" and shown not in ("0", "1"):
+            if self.file.kind(node.first) == "number" and shown not in ("0", "1"):
                 yield from ("0", "1")
         elif node.kind != "name":
             same = [name for name, type_name in self.parameters.items() if known and type_name == known]
@@ -225,7 +225,7 @@ class CxxQualifiers:
     def _words(self, path: str, view: Outline, first: int, last: int, label: str) -> Iterator[Edit]:
         file = view.file
         for i in range(first, last + 1):
-            if file.text(i) in self._WORDS and file.kind(i) == "id":
+            if file.text(i) in self._WORDS and file.kind(i) == "word":
                 if (
                     i > first
                     and file.text(i) == "const"

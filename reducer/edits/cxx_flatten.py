@@ -12,20 +12,13 @@ from reducer.edits.edit import Edit, Splice, apply
 from reducer.edits.files import list_entries, listed_sources
 from reducer.syntax.cxx import CxxParser, includes_of, is_cxx, is_cxx_source, resolve_include
 from reducer.syntax.cxx_chunks import Chunk, chunks
-from reducer.syntax.cxx_text import (
-    Token,
-    balanced_conditionals,
-    code_tokens,
-    directive_name,
-    strip_comments,
-    tokenize,
-    whole_lines,
-)
+from reducer.syntax.cxx_conditionals import OPENING, balanced_conditionals
+from reducer.syntax.cxx_text import strip_comments, whole_lines
+from reducer.syntax.cxx_tokens import Token, code_tokens, directive_name, tokenize
 from reducer.tree import SourceTree
 
-_OPENING = (b"if", b"ifdef", b"ifndef")
-_PRAGMA_ONCE = re.compile(rb"#\s*pragma\s+once\b")
-_DEFINE = re.compile(rb"#\s*(?:define|ifndef)\s+([A-Za-z_]\w*)")
+_PRAGMA_ONCE = re.compile(r"#\s*pragma\s+once\b")
+_DEFINE = re.compile(r"#\s*(?:define|ifndef)\s+([A-Za-z_]\w*)", re.ASCII)
 
 
 def merge_sources(
@@ -171,11 +164,11 @@ class _Writer:
                 self.put(content[position:start], code)
                 position = end
                 continue
-            if name in _OPENING:
+            if name in OPENING:
                 depth += 1
-            elif name == b"endif":
+            elif name == "endif":
                 depth -= 1
-            elif name == b"include":
+            elif name == "include":
                 self.put(content[position:start], code)
                 position = end
                 self.include(path, content, token, depth, inside, (start, end))
@@ -187,7 +180,7 @@ class _Writer:
         """Add text between includes: macros above any code stay with the includes."""
         macros_only = self.hoist and not code and not self.body and text.strip()
         tokens = tokenize(text) if macros_only else ()
-        plain = all(t.kind == "comment" or directive_name(t.text) in (b"define", b"undef") for t in tokens)
+        plain = all(t.kind == "comment" or directive_name(t.text) in ("define", "undef") for t in tokens)
         if macros_only and plain and any(t.kind == "directive" for t in tokens):
             self.head.append(text)
         else:
@@ -204,7 +197,7 @@ class _Writer:
         elif depth or not names:
             self.body.append(text)
         else:
-            key = b" ".join(strip_comments(token.text).split()).replace(b"# ", b"#")
+            key = b" ".join(strip_comments(content[token.start : token.end]).split()).replace(b"# ", b"#")
             if key not in self.seen:
                 self.seen.add(key)
                 (self.head if self.hoist else self.body).append(key + b"\n")
@@ -225,8 +218,8 @@ def unite_blocks(content: bytes) -> bytes:
     Several blocks for one namespace and key in one file are more than some implementations of the macros can tell
     apart.
     """
-    last: dict[tuple[bytes, ...], Chunk] = {}
-    moved: dict[tuple[bytes, ...], list[bytes]] = {}
+    last: dict[tuple[str, ...], Chunk] = {}
+    moved: dict[tuple[str, ...], list[bytes]] = {}
     splices: list[Splice] = []
     blocks = [c for c in chunks(content) if c.kind == "registration" and c.body and c.parent is None]
     for block in reversed(blocks):
@@ -248,7 +241,7 @@ def unite_blocks(content: bytes) -> bytes:
 
 def _tidy(text: bytes) -> bytes:
     """No blank lines at the ends and never more than one in a row between top-level pieces, literals left alone."""
-    keep = [(t.start, t.end) for t in tokenize(text) if t.kind == "string" and b"\n" in t.text]
+    keep = [(t.start, t.end) for t in tokenize(text) if t.kind == "string" and "\n" in t.text]
     pieces: list[bytes] = []
     position = 0
     for start, end in [*keep, (len(text), len(text))]:
@@ -262,22 +255,22 @@ def _guard_lines(content: bytes) -> set[int]:
     tokens = code_tokens(content)
     once = {t.start for t in tokens if t.kind == "directive" and _PRAGMA_ONCE.match(t.text)}
     rest = [t for t in tokens if t.start not in once]
-    if len(rest) >= 3 and directive_name(rest[0].text) == b"ifndef" and directive_name(rest[1].text) == b"define":
+    if len(rest) >= 3 and directive_name(rest[0].text) == "ifndef" and directive_name(rest[1].text) == "define":
         first, second = _DEFINE.match(rest[0].text), _DEFINE.match(rest[1].text)
-        closes = rest[-1].kind == "directive" and directive_name(rest[-1].text) == b"endif"
+        closes = rest[-1].kind == "directive" and directive_name(rest[-1].text) == "endif"
         if first and second and first[1] == second[1] and closes and _one_conditional(rest):
             return once | {rest[0].start, rest[1].start, rest[-1].start}
     return once
 
 
-def _one_conditional(tokens: list[Token]) -> bool:
+def _one_conditional(tokens: Sequence[Token]) -> bool:
     """True when the first directive's #endif is the last token and it has no #else."""
     depth = 0
     for index, token in enumerate(tokens):
-        name = directive_name(token.text) if token.kind == "directive" else b""
-        depth += name in _OPENING
-        depth -= name == b"endif"
-        if depth == 1 and name in (b"else", b"elif"):
+        name = directive_name(token.text) if token.kind == "directive" else ""
+        depth += name in OPENING
+        depth -= name == "endif"
+        if depth == 1 and name in ("else", "elif"):
             return False
         if depth == 0:
             return index == len(tokens) - 1
@@ -296,9 +289,9 @@ def _guarded_in_branches(tree: SourceTree, include_dirs: Sequence[str]) -> Itera
             if token.kind != "directive" or token.start in guard:
                 continue
             name = directive_name(token.text)
-            depth += name in _OPENING
-            depth -= name == b"endif"
-            if depth and name == b"include" and (names := includes_of(token.text)):
+            depth += name in OPENING
+            depth -= name == "endif"
+            if depth and name == "include" and (names := includes_of(content[token.start : token.end])):
                 found = resolve_include(tree, path, names[0][0], include_dirs)
                 if found is not None and not any(_PRAGMA_ONCE.match(t.text) for t in code_tokens(tree[found])):
                     yield found

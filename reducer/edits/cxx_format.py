@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from reducer.syntax.cxx_tokens import tokenize
+from reducer.syntax.cxx_tokens import code_tokens
 
 _STYLE = (
     "{BasedOnStyle: Google, ColumnLimit: 100, AllowShortFunctionsOnASingleLine: All, AllowShortBlocksOnASingleLine: "
@@ -40,12 +40,12 @@ def format_cxx(content: bytes) -> bytes:
 
 def _words(content: bytes) -> list[str]:
     """What must not change: the tokens; string literals that were split or joined count by their text."""
-    return [" ".join(t.text.split()) for t in tokenize(content)]
+    return [" ".join(t.text.split()) for t in code_tokens(content)]
 
 
 def _spaced(content: bytes) -> bytes:
     """``content`` without blank lines but those between file-level pieces."""
-    tokens = tokenize(content)
+    tokens = code_tokens(content)
     depth = 0
     pieces: list[bytes] = []
     position = 0
@@ -53,14 +53,11 @@ def _spaced(content: bytes) -> bytes:
         gap = content[position : token.start]
         if b"\n" in gap and gap.strip() == b"":
             previous = tokens[index - 1] if index else None
-            wide = (
-                depth == 0
-                and previous is not None
-                and ((previous.kind == "pp") != (token.kind == "pp") or (previous.text == "}" and token.kind != "pp"))
-            )
-            directives = previous is not None and previous.kind == token.kind == "pp"
-            kept_apart = depth == 0 and gap.count(b"\n") > 1 and not directives
-            gap = b"" if previous is None else b"\n\n" if wide or kept_apart else b"\n"
+            directive, after_directive = (t is not None and t.kind == "directive" for t in (token, previous))
+            after_block = previous is not None and previous.text == "}" and not directive
+            kept_apart = gap.count(b"\n") > 1 and not (directive and after_directive)
+            wide = depth == 0 and (directive != after_directive or after_block or kept_apart)
+            gap = b"" if previous is None else b"\n\n" if wide else b"\n"
         pieces += (gap, content[token.start : token.end])
         position = token.end
         if token.text == "{":

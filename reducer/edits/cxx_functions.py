@@ -26,7 +26,8 @@ def cxx_files(tree: SourceTree) -> Iterator[tuple[str, Outline]]:
 def plain_type(text: str) -> str:
     """A type without qualifiers, specifiers, references and spaces; ``torch::Tensor`` counts as ``at::Tensor``."""
     file = TokenFile(text.encode("utf-8", "surrogateescape"))
-    words = [t.text for t in file.tokens if t.text not in _SPECIFIERS and t.text not in ("&", "&&") and t.kind != "str"]
+    kept = (t.text for t in file.tokens if t.kind != "string")
+    words = [text for text in kept if text not in _SPECIFIERS and text not in ("&", "&&")]
     joined = "".join(f" {w}" if i and words[i - 1][-1].isalnum() and w[0].isalnum() else w for i, w in enumerate(words))
     return "at::Tensor" if joined in ("torch::Tensor", "Tensor", "::at::Tensor") else joined
 

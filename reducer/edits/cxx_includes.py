@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from reducer.edits.edit import Edit, Splice, apply, cut
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx import includes_of, is_cxx
 from reducer.syntax.cxx_chunks import chunks
-from reducer.syntax.cxx_text import Token, code_tokens, directive_name, whole_lines
+from reducer.syntax.cxx_conditionals import BRANCH, OPENING, Conditional, conditionals
+from reducer.syntax.cxx_text import whole_lines
+from reducer.syntax.cxx_tokens import Token, code_tokens, directive_name
 from reducer.tree import SourceTree
 
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_OPENING = (b"if", b"ifdef", b"ifndef")
-_BRANCH = (b"else", b"elif", b"elifdef", b"elifndef")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class CxxIncludes:
@@ -26,15 +25,15 @@ class CxxIncludes:
 
     def propose(self, tree: SourceTree) -> Proposal:
         files = [path for path in tree if is_cxx(path)]
-        uses: Counter[bytes] = Counter()
+        uses: Counter[str] = Counter()
         for path in files:
-            uses.update(_WORD.findall(tree[path]))
+            uses.update(_WORD.findall(tree[path].decode("latin-1")))
         edits: list[Edit] = []
         for path in files:
             content = tree[path]
             for token in code_tokens(content):
                 if token.kind == "directive" and _goes(token, uses):
-                    label = " ".join(token.text.decode("utf-8", "replace").split())[:60]
+                    label = " ".join(token.text.split())[:60]
                     edits.append(cut(path, *whole_lines(content, token.start, token.end), label))
             for chunk in chunks(content):
                 if chunk.kind == "using-namespace":
@@ -43,37 +42,12 @@ class CxxIncludes:
         return proposal(edits, "list")
 
 
-def _goes(token: Token, uses: Counter[bytes]) -> bool:
+def _goes(token: Token, uses: Counter[str]) -> bool:
     name = directive_name(token.text)
-    if name in (b"define", b"undef"):
+    if name in ("define", "undef"):
         words = _WORD.findall(token.text)
         return len(words) > 1 and uses[words[1]] == 1
-    return name not in (*_OPENING, *_BRANCH, b"endif")
-
-
-@dataclass(slots=True)
-class Conditional:
-    """``#if ... #endif``: the ranges of its directive lines, first to last."""
-
-    lines: list[Token] = field(default_factory=list)
-
-
-def conditionals(content: bytes) -> list[Conditional]:
-    """The complete conditionals of a file, outer ones first."""
-    found: list[Conditional] = []
-    stack: list[Conditional] = []
-    for token in code_tokens(content):
-        if token.kind != "directive":
-            continue
-        name = directive_name(token.text)
-        if name in _OPENING:
-            stack.append(Conditional([token]))
-            found.append(stack[-1])
-        elif name in _BRANCH and stack:
-            stack[-1].lines.append(token)
-        elif name == b"endif" and stack:
-            stack.pop().lines.append(token)
-    return [c for c in found if directive_name(c.lines[-1].text) == b"endif"]
+    return name not in (*OPENING, *BRANCH, "endif")
 
 
 class CxxConditionals:
@@ -88,7 +62,7 @@ class CxxConditionals:
                 continue
             content = tree[path]
             for item in conditionals(content):
-                label = item.lines[0].text.decode("utf-8", "replace")
+                label = item.lines[0].text
                 start, end = whole_lines(content, item.lines[0].start, item.lines[-1].end)
                 edits.append(cut(path, start, end, f"{label}, whole"))
                 for kept in range(len(item.lines) - 1):

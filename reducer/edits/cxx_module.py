@@ -143,7 +143,7 @@ def _short_initialiser(path: str, view: Outline, function: Function) -> Edit | N
 
 def _includes(view: Outline) -> dict[int, str]:
     """The header named by each ``#include``, by token."""
-    found = ((i, _INCLUDE.match(token.text)) for i, token in enumerate(view.file.tokens) if token.kind == "pp")
+    found = ((i, _INCLUDE.match(token.text)) for i, token in enumerate(view.file.tokens) if token.kind == "directive")
     return {i: match.group(1) for i, match in found if match is not None}
 
 

@@ -44,7 +44,7 @@ def canonical_names(tree: SourceTree, module: str = "") -> list[Edit]:
     """Renamings, each coupled over C++ and Python files: the op namespace to ``mre``, the extension ``module`` (its
     last dotted part; "" leaves it) to ``mre_ext``, functions and their ops to ``f``, ``g``, …, what they declare to
     short names of its type. Names that tell something (``index``, ``weight``) and one-letter names stay."""
-    taken = {t.text for _, view in cxx_files(tree) for t in view.file.tokens if t.kind == "id"}
+    taken = {t.text for _, view in cxx_files(tree) for t in view.file.tokens if t.kind == "word"}
     edits: list[Edit] = []
     groups = callables(tree)
     edits += _functions(tree, groups, taken)
@@ -61,7 +61,7 @@ def _identifiers(tree: SourceTree, old: str, new: str) -> Iterator[Splice]:
     """Every C++ identifier ``old``."""
     for path, view in cxx_files(tree):
         for token in view.file.tokens:
-            if token.kind == "id" and token.text == old:
+            if token.kind == "word" and token.text == old:
                 yield Splice(path, token.start, token.end, new.encode())
 
 
@@ -150,7 +150,7 @@ def _inside(tree: SourceTree, group: FunctionGroup) -> Iterator[Edit]:
         if function.body is None:
             continue
         file = view.file
-        used = {file.text(i) for i in range(function.first, function.last + 1) if file.kind(i) == "id"}
+        used = {file.text(i) for i in range(function.first, function.last + 1) if file.kind(i) == "word"}
         renamed: dict[str, str] = {}
         order: list[tuple[str, str]] = []
         for parameter in function.parameters:
@@ -190,7 +190,7 @@ def _renamed(path: str, view: Outline, first: int, last: int, names: dict[str, s
     file = view.file
     for i in range(first, last + 1):
         token = file.tokens[i]
-        if token.kind == "id" and token.text in names and file.text(i - 1) not in (".", "->", "::"):
+        if token.kind == "word" and token.text in names and file.text(i - 1) not in (".", "->", "::"):
             yield Splice(path, token.start, token.end, names[token.text].encode())
 
 

@@ -67,7 +67,7 @@ def _unqualified(path: str, view: Outline, parts: list[str]) -> Iterator[Splice]
                     break
             complete = start + matched == len(parts)
             last = position + 2 * matched - 1
-            begin = position - 1 if file.text(position - 1) == "::" and file.kind(position - 2) != "id" else position
+            begin = position - 1 if file.text(position - 1) == "::" and file.kind(position - 2) != "word" else position
             if complete and file.text(begin - 1) != "::":
                 if file.text(last) == "::":
                     yield Splice(path, file.tokens[begin].start, file.tokens[last + 1].start)
@@ -130,4 +130,4 @@ def _instantiated(views: list[tuple[str, Outline]], path: str, view: Outline, fu
 
 
 def _is_type(view: Outline, first: int, last: int) -> bool:
-    return last == first + 1 and view.file.text(first) in ("typename", "class") and view.file.kind(last) == "id"
+    return last == first + 1 and view.file.text(first) in ("typename", "class") and view.file.kind(last) == "word"

@@ -186,7 +186,7 @@ def _lambda_parameters(tree: SourceTree, line: Registration) -> Iterator[Edit]:
     items = [a for a in file.split(*function.parameters) if a[0] <= a[1]]
     body = {file.text(i) for i in range(function.body.open, function.body.close)}
     for index, (_, last) in enumerate(items):
-        if file.kind(last) == "id" and file.text(last) not in body:
+        if file.kind(last) == "word" and file.text(last) not in body:
             cuts = list_cuts([_bytes(line.view, a, b) for a, b in items], [i == index for i in range(len(items))])
             ops = [Splice(line.path, a, b) for a, b in cuts]
             if _schemas_without(tree, [line], {index}, ops):
@@ -257,7 +257,7 @@ def _result_splice(path: str, view: Outline, function: Function, text: bytes) ->
     first, last = function.returns
     while first < last and (
         view.file.text(first) in ("static", "inline", "constexpr", "extern", "virtual")
-        or view.file.kind(first) == "str"
+        or view.file.kind(first) == "string"
     ):
         first += 1
     return Splice(path, *_bytes(view, first, last), text)
@@ -290,7 +290,7 @@ def _plain_optionals(function: FunctionGroup) -> Iterator[Edit]:
             if at is None or end is None:
                 break
             first = at
-            while file.text(first - 1) == "::" and file.kind(first - 2) == "id" and first - 2 >= parameter.first:
+            while file.text(first - 1) == "::" and file.kind(first - 2) == "word" and first - 2 >= parameter.first:
                 first -= 2
             ops.append(Splice(path, file.tokens[first].start, file.tokens[at + 2].start))
             ops.append(Splice(path, *_bytes(view, end, end)))
@@ -315,8 +315,10 @@ def _plain_uses(path: str, view: Outline, function: Function, name: str) -> Iter
                 yield Splice(path, file.tokens[i].start, end, b"true")
             else:
                 yield Splice(path, file.tokens[i].end, end)
-        elif file.text(i - 1) == "*" and file.kind(i - 2) not in ("id", "num") and file.text(i - 2) not in (")", "]"):
-            yield Splice(path, *_bytes(view, i - 1, i - 1))
+        elif file.text(i - 1) == "*":
+            multiplied = file.kind(i - 2) in ("word", "number") or file.text(i - 2) in (")", "]")
+            if not multiplied:
+                yield Splice(path, *_bytes(view, i - 1, i - 1))
 
 
 def _schemas_plain(function: FunctionGroup, index: int, ops: list[Splice]) -> bool:

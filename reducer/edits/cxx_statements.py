@@ -167,7 +167,7 @@ class _Collector:
 
     def _names(self, tokens: range, owner: int | None, visible: dict[str, int], declares: tuple[str, ...]) -> None:
         for i in tokens:
-            if self.file.kind(i) not in ("id", "pp") or self.file.text(i - 1) in (".", "->", "::"):
+            if self.file.kind(i) not in ("word", "directive") or self.file.text(i - 1) in (".", "->", "::"):
                 continue
             target = visible.get(self.file.text(i))
             if target is None or self.file.text(i) in declares:

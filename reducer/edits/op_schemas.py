@@ -65,7 +65,7 @@ def _in_file(path: str, view: Outline) -> Iterator[Registration]:
                     if not arguments:
                         continue
                     literal = next(
-                        (k for k in range(arguments[0][0], arguments[0][1] + 1) if file.kind(k) == "str"), None
+                        (k for k in range(arguments[0][0], arguments[0][1] + 1) if file.kind(k) == "string"), None
                     )
                     if literal is None or not file.text(literal).startswith('"'):
                         continue  # a raw string is no place to count characters in
@@ -79,7 +79,7 @@ def _in_file(path: str, view: Outline) -> Iterator[Registration]:
 def _target(view: Outline, arguments: list[tuple[int, int]]) -> str:
     file = view.file
     for first, last in arguments:
-        if file.text(first) == "[" or file.kind(first) in ("str", "num"):
+        if file.text(first) == "[" or file.kind(first) in ("string", "number"):
             continue
         if file.text(last) == ")" and file.text(first) in ("TORCH_FN", "torch"):
             last -= 1
@@ -87,7 +87,7 @@ def _target(view: Outline, arguments: list[tuple[int, int]]) -> str:
             last -= 1
             while last > first and file.text(last + 1) != "<":
                 last -= 1
-        if file.kind(last) == "id":
+        if file.kind(last) == "word":
             return file.text(last)
     return ""
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from reducer.oracle.candidate import Candidate
 from reducer.syntax.cxx import is_cxx
-from reducer.syntax.cxx_text import code_tokens
+from reducer.syntax.cxx_tokens import code_tokens
 
 
 def canonical_key(candidate: Candidate) -> str:
@@ -29,5 +29,5 @@ def _digest(name: str, content: bytes) -> bytes:
         with contextlib.suppress(SyntaxError, ValueError):
             content = ast.dump(ast.parse(content)).encode("utf-8", "surrogatepass")
     elif is_cxx(name):
-        content = b"\0".join(token.text.strip() for token in code_tokens(content))
+        content = b"\0".join(content[token.start : token.end].strip() for token in code_tokens(content))
     return hashlib.sha256(content).digest()

@@ -16,6 +16,7 @@ from reducer.slicing.cxx_references import Place, References, references
 from reducer.syntax.cxx import CxxParser, Span
 from reducer.syntax.cxx_chunks import Chunk, ChunkKind
 from reducer.syntax.cxx_registrations import Binding, OpRegistration, registrations_of
+from reducer.syntax.cxx_tokens import Word
 from reducer.tree import SourceTree
 
 _FOREIGN_NAMESPACES = frozenset({"std", "at", "c10", "torch", "paddle", "phi", "pybind11", "py"})
@@ -207,19 +208,19 @@ class _Builder:
                     table.setdefault(name, []).append(number)
         for number, node in enumerate(self.nodes):
             declared = set(node.chunk.name_offsets) if not node.chunk.specialised else set()
-            for word, offset, before in node.own:
-                if offset in declared:
+            for word in node.own:
+                if word.start in declared:
                     continue
-                for target in macros.get(word, ()):
+                for target in macros.get(word.text, ()):
                     if self.units.visible(node.path, self.nodes[target].path):
                         self.require(number, target)
-                if (node.path, offset) in self.found.words:
+                if (node.path, word.start) in self.found.words:
                     continue
-                for target in table.get(word, ()):
-                    if self.may_mean(node, before, target):
+                for target in table.get(word.text, ()):
+                    if self.may_mean(node, word, target):
                         self.require(number, target)
 
-    def may_mean(self, node: Node, before: bytes, target: int) -> bool:
+    def may_mean(self, node: Node, word: Word, target: int) -> bool:
         other = self.nodes[target]
         if not self.units.visible(node.path, other.path):
             return False
@@ -227,14 +228,13 @@ class _Builder:
         if parent is not None and self.nodes[parent].chunk.kind in ("module", "registration", "function"):
             return node.parent == parent or self.inside(node, parent)
         member = parent is not None and self.nodes[parent].chunk.kind == "class"
-        if before in (b".", b"->", b"->*"):
+        if word.before in (".", "->", "->*"):
             return member
         if not member:
             return True
         owner = other.chunk.scope[-1:]
-        if before.startswith(b"::"):
-            qualifier = before[2:].decode("latin-1")
-            return qualifier in owner or qualifier not in self.namespaces
+        if word.before == "::":
+            return word.before_that in owner or word.before_that not in self.namespaces
         return self.in_class(node) or bool({*node.chunk.scope} & {*owner})
 
     def inside(self, node: Node, container: int) -> bool:
@@ -270,9 +270,9 @@ class _Builder:
         """libclang looks through using-declarations and directives: the code behind them needs them by name."""
         users: dict[str, set[int]] = {}
         for number, node in enumerate(self.nodes):
-            for word, _, before in node.own:
-                if before not in (b".", b"->"):
-                    users.setdefault(word, set()).add(number)
+            for word in node.own:
+                if word.before not in (".", "->"):
+                    users.setdefault(word.text, set()).add(number)
         for number, node in enumerate(self.nodes):
             if node.chunk.kind == "using":
                 for name in node.chunk.names:
@@ -294,14 +294,14 @@ class _Builder:
     def require_namespace(self, number: int) -> None:
         """``using namespace a::b;`` and ``namespace c = a::b;`` need one earlier block of each namespace."""
         node = self.nodes[number]
-        for word, offset, _ in node.own:
+        for word in node.own:
             blocks = [
                 (other.path != node.path, other.path, other.chunk.start, index)
                 for index, other in enumerate(self.nodes)
                 if other.chunk.kind == "namespace"
-                and word in other.chunk.names
+                and word.text in other.chunk.names
                 and self.units.visible(node.path, other.path)
-                and (other.path != node.path or other.chunk.start < offset)
+                and (other.path != node.path or other.chunk.start < word.start)
             ]
             if blocks:
                 self.require(number, min(blocks)[-1])

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from reducer.syntax.cxx import Span, includes_of, is_cxx, is_cxx_source, resolve_include
 from reducer.syntax.cxx_chunks import Chunk, ChunkKind, chunks
-from reducer.syntax.cxx_text import balanced_conditionals, code_tokens, declaration_span, directive_name
+from reducer.syntax.cxx_conditionals import balanced_conditionals, conditionals
+from reducer.syntax.cxx_text import declaration_span
+from reducer.syntax.cxx_tokens import Word, words
 from reducer.tree import SourceTree
 
 
@@ -22,8 +24,7 @@ class Node:
     index: int  # in chunks(tree[path])
     parent: int | None  # a node's number
     span: Span
-    own: list[tuple[str, int, bytes]] = field(default_factory=list)
-    """The words outside inner nodes: (text, offset, the token before, for ``::`` with the qualifier behind it)."""
+    own: list[Word] = field(default_factory=list)  # the words outside inner nodes
 
 
 class FileMap:
@@ -94,7 +95,7 @@ def nodes_of(tree: SourceTree, files: Iterable[str]) -> list[Node]:
         for index, chunk in enumerate(chunks(content)):
             parent = None if chunk.parent is None else base + chunk.parent
             nodes.append(Node(path, chunk, index, parent, _cut_span(path, content, chunk)))
-        _assign_words(content, nodes, base, path)
+        _assign_words(content, nodes, base)
     return nodes
 
 
@@ -109,18 +110,11 @@ def _cut_span(path: str, content: bytes, chunk: Chunk) -> Span:
 
 def _over_conditionals(content: bytes, start: int, end: int) -> tuple[int, int]:
     """The smallest range around ``start:end`` that begins and ends outside every #if that it touches."""
-    opened: list[int] = []
-    for token in code_tokens(content):
-        if token.kind != "directive":
-            continue
-        name = directive_name(token.text)
-        if name in (b"if", b"ifdef", b"ifndef"):
-            opened.append(token.start)
-        elif name == b"endif" and opened:
-            begin = opened.pop()
-            cuts_through = begin < end and token.end > start and not (begin >= start and token.end <= end)
-            if cuts_through and not _inside_one_branch(content, begin, token.end, start, end):
-                start, end = min(start, begin), max(end, token.end)
+    for item in sorted(conditionals(content), key=lambda c: c.lines[-1].end):  # inner ones before the ones around them
+        first, last = item.lines[0].start, item.lines[-1].end
+        cuts_through = first < end and last > start and not (first >= start and last <= end)
+        if cuts_through and not _inside_one_branch(content, first, last, start, end):
+            start, end = min(start, first), max(end, last)
     return start, end
 
 
@@ -129,25 +123,13 @@ def _inside_one_branch(content: bytes, begin: int, finish: int, start: int, end:
     return begin < start and end < finish and balanced_conditionals(content[start:end])
 
 
-def _assign_words(content: bytes, nodes: list[Node], base: int, path: str) -> None:
-    """Give each word of a file to the innermost node around it; directives inside a node give all their words."""
+def _assign_words(content: bytes, nodes: list[Node], base: int) -> None:
+    """Give each word of a file to the innermost node around it."""
     where = FileMap(nodes, range(base, len(nodes)))
-    before, last = b"", b""
-    for token in code_tokens(content):
-        if token.kind == "word":
-            number = where.at(token.start)
-            if number is not None:
-                nodes[number].own.append((token.text.decode("latin-1"), token.start, before))
-        elif token.kind == "directive":
-            number = where.at(token.start)
-            if number is not None:
-                inner = b""
-                for piece in code_tokens(token.text[1:]):
-                    if piece.kind == "word":
-                        nodes[number].own.append((piece.text.decode("latin-1"), token.start + 1 + piece.start, inner))
-                    inner = piece.text
-        before = token.text + last if token.text == b"::" else token.text
-        last = token.text
+    for word in words(content):
+        number = where.at(word.start)
+        if number is not None:
+            nodes[number].own.append(word)
 
 
 def scope_key(node: Node) -> tuple[str, ...]:

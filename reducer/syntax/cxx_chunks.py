@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from reducer.syntax.cxx_text import Conditionals, Token, code_tokens, directive_name, matching
+from reducer.syntax.cxx_conditionals import Conditionals, matching
+from reducer.syntax.cxx_tokens import Token, code_tokens, directive_name
 
 ChunkKind = Literal[
     "namespace", "linkage", "class", "enum", "function", "variable", "alias", "using", "using-namespace", "macro",
@@ -20,17 +21,21 @@ ChunkKind = Literal[
 
 REGISTRATION_MACROS = frozenset({"TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_IMPL"})
 MODULE_MACROS = frozenset({"PYBIND11_MODULE", "NB_MODULE", "BOOST_PYTHON_MODULE"})
-_CLASS_KEYS = frozenset({b"class", b"struct", b"union", b"enum"})
-_NOT_A_NAME = frozenset(
-    b"__attribute__ __declspec alignas decltype noexcept explicit requires throw __launch_bounds__ sizeof typeof "
-    b"__typeof__ alignof asm _Pragma __pragma if while for switch return".split()
-)
-_AFTER_PARAMETERS = frozenset(
-    b"const noexcept override final try requires volatile mutable throw -> : { ; = , ( [ .".split()
-)
-_BLOCK_WORDS = frozenset(b"if for while do switch try".split())
-_LINK = re.compile(rb"def\w*|impl|op|value|export_values")
-_TABLES = frozenset({b"PyMethodDef", b"PyGetSetDef", b"PyMemberDef"})
+_CLASS_KEYS = frozenset({"class", "struct", "union", "enum"})
+_NOT_A_NAME = {
+    "__attribute__", "__declspec", "alignas", "decltype", "noexcept", "explicit", "requires", "throw",
+    "__launch_bounds__", "sizeof", "typeof", "__typeof__", "alignof", "asm", "_Pragma", "__pragma", "if", "while",
+    "for", "switch", "return",
+}  # fmt: skip
+_AFTER_PARAMETERS = {
+    "const", "noexcept", "override", "final", "try", "requires", "volatile", "mutable", "throw", "->", ":", "{", ";",
+    "=", ",", "(", "[", ".",
+}  # fmt: skip
+_BLOCK_WORDS = {
+    "if", "for", "while", "do", "switch", "try",
+}  # fmt: skip
+_LINK = re.compile(r"def\w*|impl|op|value|export_values")
+_TABLES = frozenset({"PyMethodDef", "PyGetSetDef", "PyMemberDef"})
 _HANDLES = re.compile(rb"\b(?:module|module_|Library)\b")
 
 
@@ -71,13 +76,12 @@ def chunks(content: bytes) -> tuple[Chunk, ...]:
 class _Declaration:
     """What the scan of one declaration has seen so far."""
 
-    key: bytes = b""  # class, struct, union or enum
+    key: str = ""  # class, struct, union or enum
     key_at: int = -1
     parameters: int | None = None
     operator_at: int | None = None
     assigned: bool = False
     body: tuple[int, int] | None = None
-    head_end: int | None = None
     names: list[int] = field(default_factory=list)
 
 
@@ -88,8 +92,8 @@ class _Reader:
         self.found: list[Chunk] = []
         self.limit = len(self.tokens)  # the end of the innermost container that is being read
 
-    def text(self, index: int) -> bytes:
-        return self.tokens[index].text if 0 <= index < len(self.tokens) else b""
+    def text(self, index: int) -> str:
+        return self.tokens[index].text if 0 <= index < len(self.tokens) else ""
 
     def word(self, index: int) -> bool:
         return 0 <= index < len(self.tokens) and self.tokens[index].kind == "word"
@@ -111,7 +115,7 @@ class _Reader:
             if token.kind == "directive":
                 self.directive(token, parent, scope)
                 index += 1
-            elif token.text in (b";", b")", b"]", b"}", b">", b",", b":"):
+            elif token.text in (";", ")", "]", "}", ">", ",", ":"):
                 index += 1
             elif in_class and token.kind == "word" and self.access(index):
                 index += self.access(index)
@@ -121,16 +125,16 @@ class _Reader:
 
     def access(self, index: int) -> int:
         """The length in tokens of ``public:`` and the like; 0 for anything else."""
-        if self.text(index) not in (b"public", b"protected", b"private", b"signals"):
+        if self.text(index) not in ("public", "protected", "private", "signals"):
             return 0
-        if self.text(index + 1) == b":":
+        if self.text(index + 1) == ":":
             return 2
-        return 3 if self.word(index + 1) and self.text(index + 2) == b":" else 0
+        return 3 if self.word(index + 1) and self.text(index + 2) == ":" else 0
 
     def directive(self, token: Token, parent: int | None, scope: tuple[str, ...]) -> None:
-        match = re.match(rb"#\s*define(?:\s|\\\n)+([A-Za-z_]\w*)", token.text)
+        match = re.match(r"#\s*define(?:\s|\\\n)+([A-Za-z_]\w*)", token.text, re.ASCII)
         if match:
-            name = match[1].decode("ascii")
+            name = match[1]
             at = (token.start + match.start(1),)
             self.found.append(Chunk("macro", token.start, token.end, (name,), scope, parent, None, False, at))
 
@@ -138,8 +142,8 @@ class _Reader:
         """Read one declaration; the index behind it."""
         at = first
         specialised = False
-        while self.text(at) == b"template":
-            if self.text(at + 1) != b"<":
+        while self.text(at) == "template":
+            if self.text(at + 1) != "<":
                 specialised = True
                 at += 1
                 break
@@ -148,22 +152,22 @@ class _Reader:
                 break
             specialised = close == at + 2
             at = close + 1
-        while self.text(at) == b"[" and self.text(at + 1) == b"[":
+        while self.text(at) == "[" and self.text(at + 1) == "[":
             at = self.closing(at, end) + 1
         lead = self.text(at)
-        if lead == b"namespace" or (lead == b"inline" and self.text(at + 1) == b"namespace"):
+        if lead == "namespace" or (lead == "inline" and self.text(at + 1) == "namespace"):
             return self.namespace(first, at, end, parent, scope)
-        if lead == b"extern" and at + 1 < end and self.tokens[at + 1].kind == "string" and self.text(at + 2) == b"{":
+        if lead == "extern" and at + 1 < end and self.tokens[at + 1].kind == "string" and self.text(at + 2) == "{":
             close = self.closing(at + 2, end)
             chunk = self.add("linkage", first, close, parent, scope)
             self.inside(chunk, at + 2, close)
             self.scope(at + 3, close, len(self.found) - 1, scope)
             return close + 1
-        if lead in (b"using", b"typedef"):
+        if lead in ("using", "typedef"):
             return self.alias(first, at, end, parent, scope)
-        if lead.decode("latin-1") in REGISTRATION_MACROS | MODULE_MACROS and self.text(at + 1) == b"(":
+        if lead in REGISTRATION_MACROS | MODULE_MACROS and self.text(at + 1) == "(":
             return self.block(first, at, end, parent, scope)
-        if self.word(at) and self.text(at + 1) == b"(" and lead not in _NOT_A_NAME:
+        if self.word(at) and self.text(at + 1) == "(" and lead not in _NOT_A_NAME:
             close = self.closing(at + 1, end)
             if self.bare_call(close, end):
                 chunk = self.add("call", first, close, parent, scope)
@@ -185,13 +189,13 @@ class _Reader:
     def namespace(self, first: int, at: int, end: int, parent: int | None, scope: tuple[str, ...]) -> int:
         position = at
         names: list[str] = []
-        while position < end and self.text(position) not in (b"{", b"=", b";"):
-            if self.text(position) in (b"(", b"["):
+        while position < end and self.text(position) not in ("{", "=", ";"):
+            if self.text(position) in ("(", "["):
                 position = self.closing(position, end)
-            elif self.word(position) and self.text(position) not in (b"namespace", b"inline", b"__attribute__"):
-                names.append(self.text(position).decode("latin-1"))
+            elif self.word(position) and self.text(position) not in ("namespace", "inline", "__attribute__"):
+                names.append(self.text(position))
             position += 1
-        if self.text(position) != b"{" or position >= end:
+        if self.text(position) != "{" or position >= end:
             return self.alias(first, at, end, parent, scope)
         close = self.closing(position, end)
         chunk = self.add("namespace", first, close, parent, scope)
@@ -206,24 +210,22 @@ class _Reader:
         lead = self.text(at)
         chunk = self.add("alias", first, stop, parent, scope)
         names: list[int] = []
-        if lead == b"using" and self.text(at + 1) == b"namespace":
+        if lead == "using" and self.text(at + 1) == "namespace":
             chunk.kind = "using-namespace"
-        elif lead == b"typedef":
-            pointer = next(
-                (i for i in range(at, stop) if self.text(i) == b"(" and self.text(i + 1) in (b"*", b"&")), None
-            )
+        elif lead == "typedef":
+            pointer = next((i for i in range(at, stop) if self.text(i) == "(" and self.text(i + 1) in ("*", "&")), None)
             words = range(pointer, stop) if pointer is not None else range(stop - 1, at, -1)
-            names += [i for i in words if self.word(i) and self.text(i - 1) != b"["][:1]
-            if pointer is None and b"{" in [self.text(i) for i in range(at, stop)]:
-                names += [i for i in range(at, stop) if self.word(i) and self.text(i + 1) == b"{"][:1]
+            names += [i for i in words if self.word(i) and self.text(i - 1) != "["][:1]
+            if pointer is None and "{" in [self.text(i) for i in range(at, stop)]:
+                names += [i for i in range(at, stop) if self.word(i) and self.text(i + 1) == "{"][:1]
                 chunk.body = (self.tokens[at].start, self.tokens[stop].start)
         else:
-            equals = [i for i in range(at, stop) if self.text(i) == b"="]
+            equals = [i for i in range(at, stop) if self.text(i) == "="]
             if equals:
                 names += [i for i in range(equals[0] - 1, at, -1) if self.word(i)][:1]
             else:
                 chunk.kind = "using"
-                names += [i for i in range(at + 1, stop + 1) if self.word(i) and self.text(i + 1) in (b";", b",")]
+                names += [i for i in range(at + 1, stop + 1) if self.word(i) and self.text(i + 1) in (";", ",")]
         self.name(chunk, names)
         return stop + 1
 
@@ -232,11 +234,11 @@ class _Reader:
         position = at
         while position < end:
             text = self.text(position)
-            if text == b";":
+            if text == ";":
                 return position
-            if text in (b"(", b"[", b"{"):
+            if text in ("(", "[", "{"):
                 position = self.closing(position, end)
-            elif text == b"}":
+            elif text == "}":
                 return max(at, position - 1)
             position += 1
         return max(at, end - 1)
@@ -244,12 +246,12 @@ class _Reader:
     def block(self, first: int, at: int, end: int, parent: int | None, scope: tuple[str, ...]) -> int:
         """TORCH_LIBRARY(...) { ... } and PYBIND11_MODULE(...) { ... }."""
         parameters = self.closing(at + 1, end)
-        if self.text(parameters + 1) != b"{":
+        if self.text(parameters + 1) != "{":
             stop = self.semicolon(at, end)
             self.add("call", first, stop, parent, scope)
             return stop + 1
         close = self.closing(parameters + 1, end)
-        module = self.text(at).decode("latin-1") in MODULE_MACROS
+        module = self.text(at) in MODULE_MACROS
         chunk = self.add("module" if module else "registration", first, close, parent, scope)
         self.inside(chunk, parameters + 1, close)
         self.statements(parameters + 2, close, len(self.found) - 1, scope)
@@ -265,18 +267,18 @@ class _Reader:
         inner: tuple[str, ...] = scope
         kind: ChunkKind = "variable"
         if seen.key and (body is not None or self.forward(seen, last)) and seen.parameters is None:
-            kind = "enum" if seen.key == b"enum" else "class"
+            kind = "enum" if seen.key == "enum" else "class"
             named = self.class_name(seen, last)
-            special = special or self.text(named + 1) == b"<"
+            special = special or self.text(named + 1) == "<"
             own = [*([named] if named >= 0 else []), *(seen.names if body else [])]
             scope = (*scope, *self.qualifiers(named)) if named >= 0 else scope
-            inner = (*scope, self.text(named).decode("latin-1")) if named >= 0 else scope
+            inner = (*scope, self.text(named)) if named >= 0 else scope
             if kind == "enum" and body:
                 own = own + self.enumerators(body)
         elif seen.parameters is not None:
             kind = "function"
             named = self.function_name(seen)
-            special = special or (named >= 0 and self.text(named + 1) == b"<")
+            special = special or (named >= 0 and self.text(named + 1) == "<")
             own = [named] if named >= 0 else []
             scope = (*scope, *self.qualifiers(named)) if named >= 0 else scope
         elif not own:
@@ -286,7 +288,7 @@ class _Reader:
         self.name(chunk, own)
         if seen.operator_at is not None and kind == "function":
             chunk.names = ("operator",)
-        elif kind == "function" and own and self.text(own[0] - 1) == b"~":
+        elif kind == "function" and own and self.text(own[0] - 1) == "~":
             chunk.names = ("~" + chunk.names[0],)
         if body is not None:
             self.inside(chunk, *body)
@@ -310,43 +312,43 @@ class _Reader:
             token = self.tokens[position]
             text = token.text
             if token.kind == "directive":
-                if directive_name(text) in (b"include", b"define", b"pragma", b"undef") and skip.depth == 0:
+                if directive_name(text) in ("include", "define", "pragma", "undef") and skip.depth == 0:
                     return max(at, position - 1)
                 skip.see(token)
             elif skip.skipping:
                 pass
-            elif text == b"operator" and not seen.assigned:
+            elif text == "operator" and not seen.assigned:
                 seen.operator_at = position
                 position = self.operator(position, end)
-                if self.text(position) == b"(":
+                if self.text(position) == "(":
                     seen.parameters = seen.parameters if seen.parameters is not None else position
                 continue
-            elif text == b"(":
+            elif text == "(":
                 before = self.text(position - 1)
                 named = (self.word(position - 1) and before not in _NOT_A_NAME) or (
-                    before == b">" and self.angle_back(position - 1) is not None
+                    before == ">" and self.angle_back(position - 1) is not None
                 )
                 if seen.parameters is None and not seen.assigned and named and position > at:
                     seen.parameters = position
                 position = self.closing(position, end)
-            elif text == b"[":
+            elif text == "[":
                 self.declarator(position, seen)
                 position = self.closing(position, end)
-            elif text == b"<" and self.word(position - 1) and not seen.assigned:
+            elif text == "<" and self.word(position - 1) and not seen.assigned:
                 position = self.angle(position, end) or position
-            elif text == b"{":
+            elif text == "{":
                 stop = self.braces(position, end, seen)
                 if stop is not None:
                     return stop
                 position = self.closing(position, end)
-            elif text == b";":
+            elif text == ";":
                 self.declarator(position, seen)
                 return position
-            elif text == b"}":
+            elif text == "}":
                 return max(at, position - 1)
-            elif text in (b"=", b",", b":"):
+            elif text in ("=", ",", ":"):
                 self.declarator(position, seen)
-                seen.assigned = text == b"=" or (seen.assigned and text != b",")
+                seen.assigned = text == "=" or (seen.assigned and text != ",")
             elif text in _CLASS_KEYS and not seen.key and seen.parameters is None and not seen.assigned:
                 seen.key, seen.key_at = text, position
             position += 1
@@ -355,20 +357,20 @@ class _Reader:
     def braces(self, position: int, end: int, seen: _Declaration) -> int | None:
         """Judge the ``{`` at ``position``: the last token of the declaration, or None when it goes on behind ``}``."""
         close = self.closing(position, end)
-        following = self.text(close + 1) if close + 1 < end else b""
+        following = self.text(close + 1) if close + 1 < end else ""
         if seen.key and seen.body is None and seen.parameters is None and not seen.assigned:
             seen.body = (position, close)
             seen.names.clear()
-            goes_on = following in (b";", b"*", b"&", b"=") or (self.word(close + 1) and following not in _CLASS_KEYS)
+            goes_on = following in (";", "*", "&", "=") or (self.word(close + 1) and following not in _CLASS_KEYS)
             return None if goes_on and close + 1 < end else close
         if seen.parameters is None:
             self.declarator(position, seen)
-        is_body = seen.parameters is not None and not seen.assigned and following not in (b",", b"{")
+        is_body = seen.parameters is not None and not seen.assigned and following not in (",", "{")
         if is_body:
             seen.body = (position, close)
-        if following == b";":
+        if following == ";":
             return close + 1
-        if following == b"catch" or not is_body:
+        if following == "catch" or not is_body:
             return None if following else close
         return close
 
@@ -380,9 +382,9 @@ class _Reader:
     def operator(self, position: int, end: int) -> int:
         """The index of the ``(`` of the parameters of ``operator...``."""
         position += 1
-        if self.text(position) == b"(" and self.text(position + 1) == b")":
+        if self.text(position) == "(" and self.text(position + 1) == ")":
             position += 2
-        while position < end and self.text(position) not in (b"(", b";", b"{"):
+        while position < end and self.text(position) not in ("(", ";", "{"):
             position += 1
         return position
 
@@ -392,15 +394,15 @@ class _Reader:
         position = opening
         while position < end:
             text = self.text(position)
-            if text == b"<":
+            if text == "<":
                 depth += 1
-            elif text == b">":
+            elif text == ">":
                 depth -= 1
                 if depth == 0:
                     return position
-            elif text in (b"(", b"[", b"{"):
+            elif text in ("(", "[", "{"):
                 position = self.closing(position, end)
-            elif text in (b";", b"}", b")", b"&&", b"||") and text != b"&&":
+            elif text in (";", "}", ")", "&&", "||") and text != "&&":
                 return None
             position += 1
         return None
@@ -410,10 +412,10 @@ class _Reader:
         depth = 0
         for position in range(closing, -1, -1):
             text = self.text(position)
-            depth += (text == b">") - (text == b"<")
+            depth += (text == ">") - (text == "<")
             if depth == 0:
                 return position
-            if text in (b";", b"{", b"}"):
+            if text in (";", "{", "}"):
                 return None
         return None
 
@@ -422,21 +424,21 @@ class _Reader:
         if seen.operator_at is not None:
             return seen.operator_at
         index = seen.parameters - 1
-        if self.text(index) == b">":
+        if self.text(index) == ">":
             opening = self.angle_back(index)
             index = index if opening is None else opening - 1
         return index if self.word(index) else -1
 
     def forward(self, seen: _Declaration, last: int) -> bool:
         """True for ``class A;`` and ``enum class E : int;``: no declarator stands behind the name."""
-        if self.text(last) != b";" or seen.assigned:
+        if self.text(last) != ";" or seen.assigned:
             return False
         words = [i for i in range(seen.key_at + 1, last) if self.word(i) and self.text(i) not in _CLASS_KEYS]
-        plain = all(self.text(i) not in (b"*", b"&", b"[") for i in range(seen.key_at, last))
-        shouting = sum(self.text(i).isupper() or self.text(i + 1) == b"(" for i in words[:-1])
-        colon = any(self.text(i) == b":" for i in range(seen.key_at, last))
-        qualified = any(self.text(i) == b"::" for i in range(seen.key_at, last))
-        return plain and (len(words) - shouting == 1 or (colon and seen.key == b"enum") or qualified)
+        plain = all(self.text(i) not in ("*", "&", "[") for i in range(seen.key_at, last))
+        shouting = sum(self.text(i).isupper() or self.text(i + 1) == "(" for i in words[:-1])
+        colon = any(self.text(i) == ":" for i in range(seen.key_at, last))
+        qualified = any(self.text(i) == "::" for i in range(seen.key_at, last))
+        return plain and (len(words) - shouting == 1 or (colon and seen.key == "enum") or qualified)
 
     def class_name(self, seen: _Declaration, last: int) -> int:
         """The index of the class's name, or -1 for an unnamed one."""
@@ -445,13 +447,13 @@ class _Reader:
         position = seen.key_at + 1
         while position < stop:
             text = self.text(position)
-            if text == b":":
+            if text == ":":
                 break
-            if text in (b"(", b"["):
+            if text in ("(", "["):
                 position = self.closing(position, stop)
-            elif text == b"<":
+            elif text == "<":
                 position = self.angle(position, stop) or position
-            elif self.word(position) and text not in _CLASS_KEYS and text != b"final":
+            elif self.word(position) and text not in _CLASS_KEYS and text != "final":
                 named = position if text not in _NOT_A_NAME else named
             position += 1
         return named
@@ -460,15 +462,15 @@ class _Reader:
         """``("A", "B")`` for the name in ``A::B<T>::f``."""
         found: list[str] = []
         position = named - 1
-        if self.text(position) == b"~":
+        if self.text(position) == "~":
             position -= 1
-        while self.text(position) == b"::":
+        while self.text(position) == "::":
             position -= 1
-            if self.text(position) == b">":
+            if self.text(position) == ">":
                 position = (self.angle_back(position) or position) - 1
             if not self.word(position):
                 break
-            found.insert(0, self.text(position).decode("latin-1"))
+            found.insert(0, self.text(position))
             position -= 1
         return tuple(found)
 
@@ -481,15 +483,15 @@ class _Reader:
             if expected and self.word(position):
                 found.append(position)
                 expected = False
-            elif text == b",":
+            elif text == ",":
                 expected = True
-            elif text in (b"(", b"{", b"["):
+            elif text in ("(", "{", "["):
                 position = self.closing(position, body[1])
             position += 1
         return found
 
     def name(self, chunk: Chunk, indices: list[int]) -> None:
-        chunk.names = tuple(self.text(i).decode("latin-1") for i in indices)
+        chunk.names = tuple(self.text(i) for i in indices)
         chunk.name_offsets = tuple(self.tokens[i].start for i in indices)
 
     def takes_module(self, seen: _Declaration, end: int) -> bool:
@@ -503,7 +505,7 @@ class _Reader:
         """The statements of a registration block, chained calls split into links."""
         outer, self.limit = self.limit, end
         while index < end:
-            if self.tokens[index].kind == "directive" or self.text(index) == b";":
+            if self.tokens[index].kind == "directive" or self.text(index) == ";":
                 index += 1
                 continue
             last = self.statement_end(index, end)
@@ -514,18 +516,18 @@ class _Reader:
         self.limit = outer
 
     def statement_end(self, index: int, end: int) -> int:
-        block = self.text(index) in _BLOCK_WORDS or self.text(index) == b"{"
+        block = self.text(index) in _BLOCK_WORDS or self.text(index) == "{"
         position = index
         while position < end:
             text = self.text(position)
-            if text == b";":
+            if text == ";":
                 return position
-            if text in (b"(", b"["):
+            if text in ("(", "["):
                 position = self.closing(position, end)
-            elif text == b"{":
+            elif text == "{":
                 position = self.closing(position, end)
                 following = self.text(position + 1)
-                if block and following not in (b"else", b"catch", b"while"):
+                if block and following not in ("else", "catch", "while"):
                     return position
             position += 1
         return end - 1
@@ -535,13 +537,13 @@ class _Reader:
         position = index
         while position <= last:
             text = self.text(position)
-            if text == b"<" and self.word(position - 1):
+            if text == "<" and self.word(position - 1):
                 position = self.angle(position, last) or position
-            elif text in (b"=", b"(", b"{", b";"):
-                typed = self.word(position - 2) or self.text(position - 2) in (b"*", b"&", b">")
-                known = self.text(position - 2) not in (b"return", b"throw", b"else", b"new")
+            elif text in ("=", "(", "{", ";"):
+                typed = self.word(position - 2) or self.text(position - 2) in ("*", "&", ">")
+                known = self.text(position - 2) not in ("return", "throw", "else", "new")
                 return [position - 1] if self.word(position - 1) and position - 1 > index and typed and known else []
-            elif text in (b".", b"->"):
+            elif text in (".", "->"):
                 return []
             position += 1
         return []
@@ -552,18 +554,18 @@ class _Reader:
         position = index
         while position <= last:
             text = self.text(position)
-            if text == b"." and self.word(position + 1):
+            if text == "." and self.word(position + 1):
                 opening = position + 2
-                if self.text(opening) == b"<":
+                if self.text(opening) == "<":
                     opening = (self.angle(opening, last) or opening) + 1
-                if self.text(opening) != b"(" or not _LINK.fullmatch(self.text(position + 1)):
+                if self.text(opening) != "(" or not _LINK.fullmatch(self.text(position + 1)):
                     return
                 close = self.closing(opening, last + 1)
                 spans.append((position, close))
                 position = close
-            elif text in (b"(", b"[", b"{"):
+            elif text in ("(", "[", "{"):
                 position = self.closing(position, last + 1)
-            elif spans and text != b";":
+            elif spans and text != ";":
                 return
             position += 1
         if not spans or (len(spans) == 1 and spans[0][0] == index + 1):
@@ -574,18 +576,18 @@ class _Reader:
     def table(self, at: int, last: int, parent: int, scope: tuple[str, ...]) -> None:
         """The rows of a PyMethodDef array and its like, the sentinel excepted; registration chains of a variable."""
         words = {self.text(i) for i in range(at, last)}
-        if b"RegisterOperators" in words:
+        if "RegisterOperators" in words:
             self.links(at, last, parent, scope)
         if not words & _TABLES:
             return
-        opening = next((i for i in range(at, last) if self.text(i) == b"{"), None)
+        opening = next((i for i in range(at, last) if self.text(i) == "{"), None)
         if opening is None:
             return
         position, end = opening + 1, self.closing(opening, last + 1)
         while position < end:
-            if self.text(position) == b"{":
+            if self.text(position) == "{":
                 close = self.closing(position, end)
-                final = close + 1 if self.text(close + 1) == b"," else close
+                final = close + 1 if self.text(close + 1) == "," else close
                 if self.tokens[position + 1].kind == "string":
                     self.add("row", position, final, parent, scope)
                 position = final

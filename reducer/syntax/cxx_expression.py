@@ -164,7 +164,7 @@ class _Parser:
             text = self.text(at)
             if text in (".", "->"):
                 name = at + 2 if self.text(at + 1) in ("template", "~") else at + 1
-                if self.file.kind(name) != "id" or name > self.last:
+                if self.file.kind(name) != "word" or name > self.last:
                     raise _Unreadable
                 left = Expression("member", left.first, self._qualified(name), [left], name)
             elif text == "(" and at in self.file.match:
@@ -196,9 +196,9 @@ class _Parser:
         if position > self.last:
             raise _Unreadable
         text, kind = self.text(position), self.file.kind(position)
-        if kind in ("num", "str", "char") or text in _LITERALS:
+        if kind in ("number", "string", "char") or text in _LITERALS:
             last = position
-            while kind == "str" and last < self.last and self.file.kind(last + 1) in ("str", "id"):
+            while kind == "string" and last < self.last and self.file.kind(last + 1) in ("string", "word"):
                 last += 1  # neighbouring literals and macros join
             return Expression("literal", position, last)
         if text in _CASTS:
@@ -213,7 +213,7 @@ class _Parser:
             if (
                 len(inner) == 1
                 and inner[0].kind == "name"
-                and self.file.kind(close + 1) in ("id", "num")
+                and self.file.kind(close + 1) in ("word", "number")
                 and close < self.last
             ):
                 operand = self._prefix(close + 1)
@@ -228,7 +228,7 @@ class _Parser:
             if after > self.last or after not in self.file.match:
                 raise _Unreadable
             return Expression("lambda", position, self.file.match[after])
-        if (kind == "id" and text not in _NOT_NAMES) or text == "::":
+        if (kind == "word" and text not in _NOT_NAMES) or text == "::":
             return Expression("name", position, self._qualified(position), mark=position)
         raise _Unreadable
 
@@ -238,7 +238,7 @@ class _Parser:
         if self.text(position) == "::":
             position += 1
         while True:
-            if file.kind(position) != "id" or position > self.last:
+            if file.kind(position) != "word" or position > self.last:
                 raise _Unreadable
             if self.text(position) == "operator":
                 raise _Unreadable

@@ -136,7 +136,7 @@ class Outline:
         """Record the declaration that starts at ``first``; the index of its last token."""
         file = self.file
         token = file.tokens[first]
-        if token.kind == "pp" or token.text == ";":
+        if token.kind == "directive" or token.text == ";":
             return first
         if token.text in ("public", "private", "protected") and file.text(first + 1) == ":":
             return first + 1
@@ -146,7 +146,7 @@ class Outline:
             template = (first, end)
             position = end + 1
         heads = {file.text(i) for i in range(position, min(position + 3, last + 1))}
-        if file.text(position) == "extern" and file.kind(position + 1) == "str" and file.text(position + 2) == "{":
+        if file.text(position) == "extern" and file.kind(position + 1) == "string" and file.text(position + 2) == "{":
             return self._enter("extern", "", first, position + 2, scopes)
         paren: tuple[int, int] | None = None
         type_head = heads & {*_CLASS, "enum"} and file.text(position) not in ("friend",)
@@ -163,10 +163,10 @@ class Outline:
                     paren if file.text(position + 1) in ("default", "delete", "0") else None,
                     scopes,
                 )
-            if text == "<" and file.kind(position - 1) == "id" and (end := file.angle_end(position)) is not None:
+            if text == "<" and file.kind(position - 1) == "word" and (end := file.angle_end(position)) is not None:
                 position = end
             elif text in ("(", "[") and position in file.match:
-                callee = file.kind(position - 1) == "id" or "operator" in (
+                callee = file.kind(position - 1) == "word" or "operator" in (
                     file.text(position - 2),
                     file.text(position - 1),
                     file.text(position - 3),
@@ -208,7 +208,7 @@ class Outline:
                     if file.text(kind_at) == "enum":
                         self.declarations.append(Declaration(first, end, scopes))
                         return end
-                    names = [file.text(i) for i in range(kind_at + 1, position) if file.kind(i) == "id"]
+                    names = [file.text(i) for i in range(kind_at + 1, position) if file.kind(i) == "word"]
                     scope = Scope("class", names[0] if names else "", first, position, close, end)
                     self.scopes.append(scope)
                     self._scan(position + 1, close - 1, (*scopes, scope))
@@ -281,7 +281,7 @@ class Outline:
         name = paren[0] - 1
         begin = template[1] + 1 if template else first
         type_last = name - 1
-        while file.text(type_last) == "::" and file.kind(type_last - 1) == "id":
+        while file.text(type_last) == "::" and file.kind(type_last - 1) == "word":
             type_last -= 2
         arrow = next((i for i in range(paren[1] + 1, body.open if body else last) if file.text(i) == "->"), None)
         returns = (begin, type_last) if type_last >= begin else None
@@ -299,9 +299,9 @@ class Outline:
         while file.text(position) == "]" and position in file.match:
             position = file.match[position] - 1
         named = (
-            file.kind(position) == "id"
+            file.kind(position) == "word"
             and position > first
-            and (file.kind(position - 1) == "id" or file.text(position - 1) in (">", "*", "&", "&&", "..."))
+            and (file.kind(position - 1) == "word" or file.text(position - 1) in (">", "*", "&", "&&", "..."))
             and file.text(position - 1) not in ("const", "unsigned", "signed", "long", "struct", "typename")
             and file.text(position) not in ("int", "long", "char", "double", "float", "bool", "const", "short")
         )
@@ -313,7 +313,7 @@ class Outline:
         """The statements from token ``position`` to ``last``."""
         found: list[Statement] = []
         while position <= last:
-            if self.file.kind(position) == "pp" or self.file.text(position) == ";":
+            if self.file.kind(position) == "directive" or self.file.text(position) == ";":
                 position += 1
                 continue
             statement = self._statement(position, last)
@@ -355,7 +355,7 @@ class Outline:
                 position = statement.bodies[-1].last + 1
             statement.last = statement.bodies[-1].last
             return statement
-        if text in ("case", "default") or (file.kind(first) == "id" and file.text(first + 1) == ":"):
+        if text in ("case", "default") or (file.kind(first) == "word" and file.text(first + 1) == ":"):
             end = next((i for i in range(first, last + 1) if file.text(i) == ":"), last)
             return Statement("label", first, end)
         end = self._to_semicolon(first, last)
@@ -381,7 +381,7 @@ class Outline:
                     parameters = (after + 1, file.match[after] - 1)
                     after = file.match[after] + 1
                 while after <= last and (
-                    file.kind(after) == "id" or file.text(after) in ("->", "::", "<", ">", "&", "*", ",")
+                    file.kind(after) == "word" or file.text(after) in ("->", "::", "<", ">", "&", "*", ",")
                 ):
                     after += 1
                 if file.text(after) == "{" and after in file.match and file.match[after] <= last:
@@ -394,21 +394,21 @@ class Outline:
 
     def _is_subscript(self, position: int) -> bool:
         before = self.file.text(position - 1)
-        return (self.file.kind(position - 1) == "id" and before not in ("return", "case")) or before in (")", "]")
+        return (self.file.kind(position - 1) == "word" and before not in ("return", "case")) or before in (")", "]")
 
     def _declares(self, first: int, last: int) -> tuple[str, ...]:
         """Names that a simple statement declares, as far as its tokens show; () for an expression."""
         file = self.file
         if file.text(first) in ("using", "typedef"):
             name = first + 1 if file.text(first) == "using" and file.text(first + 2) == "=" else last - 1
-            return (file.text(name),) if file.kind(name) == "id" else ()
+            return (file.text(name),) if file.kind(name) == "word" else ()
         if (
             file.text(first) in (*_CLASS, "enum")
-            and file.kind(first + 1) == "id"
+            and file.kind(first + 1) == "word"
             and file.text(first + 2) in ("{", ":", ";")
         ):
             return (file.text(first + 1),)
-        if file.kind(first) != "id" or file.text(first) in _NOT_TYPES:
+        if file.kind(first) != "word" or file.text(first) in _NOT_TYPES:
             return ()
         names: list[str] = []
         for part, (begin, end) in enumerate(file.split(first, last - 1 if file.text(last) == ";" else last)):
@@ -424,20 +424,20 @@ class Outline:
         while position <= last:
             text = file.text(position)
             if text == "[" and file.text(position - 1) in ("auto", "&", "&&") and position in file.match:
-                return [file.text(i) for i in range(position, file.match[position]) if file.kind(i) == "id"]
-            if text == "<" and file.kind(position - 1) == "id" and (end := file.angle_end(position)) is not None:
+                return [file.text(i) for i in range(position, file.match[position]) if file.kind(i) == "word"]
+            if text == "<" and file.kind(position - 1) == "word" and (end := file.angle_end(position)) is not None:
                 position = end + 1
                 continue
             if text in ("=", "(", "{", "[") or position == last:
                 name = position if position == last and text not in ("=", "(", "{", "[") else position - 1
                 typed = name > first and (
-                    (file.kind(name - 1) == "id" and file.text(name - 1) not in _NOT_TYPES)
+                    (file.kind(name - 1) == "word" and file.text(name - 1) not in _NOT_TYPES)
                     or file.text(name - 1) in (">", "*", "&", "&&")
                 )
-                if file.kind(name) == "id" and (typed or (follows and name - first <= 1)):
+                if file.kind(name) == "word" and (typed or (follows and name - first <= 1)):
                     return [file.text(name)]
                 return None
-            if file.kind(position) != "id" and text not in ("::", "*", "&", "&&", ">", "..."):
+            if file.kind(position) != "word" and text not in ("::", "*", "&", "&&", ">", "..."):
                 return None
             position += 1
         return None

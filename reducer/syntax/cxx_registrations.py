@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reducer.syntax.cxx import is_cxx
 from reducer.syntax.cxx_chunks import Chunk, chunks
-from reducer.syntax.cxx_text import Token, code_tokens, matching
+from reducer.syntax.cxx_conditionals import matching
+from reducer.syntax.cxx_tokens import Token, code_tokens
 from reducer.tree import SourceTree
 
-_CALLS = re.compile(rb"def\w*|impl|op")
-_LITERAL = re.compile(rb'(?:u8|[uUL])?(?:R"([^()\\\s]{0,16})\((.*)\)\1"|"((?:\\.|[^"\\])*)"?)\Z', re.S)
-_ESCAPES = {b"n": b"\n", b"t": b"\t", b"0": b"\0"}
+_CALLS = re.compile(r"def\w*|impl|op")
+_LITERAL = re.compile(r'(?:u8|[uUL])?(?:R"([^()\\\s]{0,16})\((.*)\)\1"|"((?:\\.|[^"\\])*)"?)\Z', re.S)
+_ESCAPES = {"n": "\n", "t": "\t", "0": "\0"}
 _SCHEMA = re.compile(r"\s*(?:([A-Za-z_]\w*)::)?([A-Za-z_]\w*(?:\.\w+)?)\s*(\(.*)?\Z", re.S)
 
 
@@ -109,8 +111,8 @@ def _calls(path: str, content: bytes, pieces: tuple[Chunk, ...], index: int) -> 
         opening = _opening(tokens, position + 1)
         if token.kind != "word" or opening is None:
             continue
-        called = _CALLS.fullmatch(token.text) and position and tokens[position - 1].text in (b".", b"->")
-        constructed = token.text == b"RegisterOperators" or tokens[max(0, position - 1)].text == b"RegisterOperators"
+        called = _CALLS.fullmatch(token.text) and position and tokens[position - 1].text in (".", "->")
+        constructed = token.text == "RegisterOperators" or tokens[max(0, position - 1)].text == "RegisterOperators"
         if not called and not constructed:
             continue
         arguments = _arguments(tokens, opening)
@@ -118,12 +120,12 @@ def _calls(path: str, content: bytes, pieces: tuple[Chunk, ...], index: int) -> 
         if name is None:
             continue
         function = next((f for f in map(_function, arguments[1:] or arguments) if f is not None), None)
-        if constructed or token.text == b"op" or is_op:
+        if constructed or token.text == "op" or is_op:
             match = _SCHEMA.match(name)
             if match is not None:
                 schema = name if match[3] else None
                 where = match[1] or namespace
-                default = "" if token.text != b"impl" else key or "CompositeImplicitAutograd"
+                default = "" if token.text != "impl" else key or "CompositeImplicitAutograd"
                 found.append(
                     OpRegistration(where, match[2], schema, function, default, path, piece.start, piece.end, index)
                 )
@@ -139,9 +141,9 @@ def _context(content: bytes, pieces: tuple[Chunk, ...], piece: Chunk) -> tuple[s
         block = pieces[parent]
         if block.kind == "registration":
             tokens = code_tokens(content[block.start : block.end])
-            opening = next(i for i, t in enumerate(tokens) if t.text == b"(")
-            words = [b"".join(t.text for t in a).decode("latin-1") for a in _arguments(tokens, opening)]
-            is_impl = tokens[opening - 1].text.endswith(b"_IMPL")
+            opening = next(i for i, t in enumerate(tokens) if t.text == "(")
+            words = ["".join(t.text for t in a) for a in _arguments(tokens, opening)]
+            is_impl = tokens[opening - 1].text.endswith("_IMPL")
             return (words[0] if words else ""), (words[1] if is_impl and len(words) > 1 else ""), True
         if block.kind == "module":
             return "", "", False
@@ -157,56 +159,56 @@ def _of_class(content: bytes, pieces: tuple[Chunk, ...], piece: Chunk) -> bool:
     return re.match(rb"[^\"]*\bclass_\s*<", content[whole.start : whole.end]) is not None
 
 
-def _opening(tokens: list[Token], position: int) -> int | None:
+def _opening(tokens: Sequence[Token], position: int) -> int | None:
     """The index of the ``(`` or ``{`` of a call whose name ends before ``position``, past template arguments."""
     if position < len(tokens) and tokens[position].kind == "word":  # RegisterOperators name(...)
-        if tokens[position - 1].text != b"RegisterOperators":
+        if tokens[position - 1].text != "RegisterOperators":
             return None
         position += 1
     depth = 0
     while position < len(tokens):
         text = tokens[position].text
-        depth += (text == b"<") - (text == b">")
-        if depth == 0 and text != b">":
-            return position if text in (b"(", b"{") else None
-        if text in (b";", b"{"):
+        depth += (text == "<") - (text == ">")
+        if depth == 0 and text != ">":
+            return position if text in ("(", "{") else None
+        if text in (";", "{"):
             return None
         position += 1
     return None
 
 
-def _arguments(tokens: list[Token], opening: int) -> list[list[Token]]:
+def _arguments(tokens: Sequence[Token], opening: int) -> list[list[Token]]:
     """The arguments of the call, or the entries of the list, whose bracket opens at ``opening``."""
     close = matching(tokens, opening)
     found: list[list[Token]] = [[]]
     position, depth = opening + 1, 0
     while position < close:
         token = tokens[position]
-        if token.text in (b"(", b"[", b"{"):
+        if token.text in ("(", "[", "{"):
             stop = matching(tokens, position, close)
             found[-1] += tokens[position : stop + 1]
             position = stop
-        elif token.text == b"," and depth == 0:
+        elif token.text == "," and depth == 0:
             found.append([])
         else:
             previous = tokens[position - 1]
-            if token.text == b"<" and (previous.kind == "word" or previous.text == b">"):
+            if token.text == "<" and (previous.kind == "word" or previous.text == ">"):
                 depth += 1
-            elif token.text == b">" and depth:
+            elif token.text == ">" and depth:
                 depth -= 1
             found[-1].append(token)
         position += 1
     return [argument for argument in found if argument]
 
 
-def literal(tokens: list[Token]) -> str | None:
+def literal(tokens: Sequence[Token]) -> str | None:
     """The value of the string literals in an argument, joined as C++ joins neighbours; None without any."""
-    parts = [t.text for t in tokens if t.kind == "string" and not t.text.endswith(b"'")]
-    if not parts or tokens[0].text == b"[":
+    parts = [t.text for t in tokens if t.kind == "string"]
+    if not parts or tokens[0].text == "[":
         return None
     if len(parts) > 1 and any(t.kind != "string" for t in tokens) and tokens[0].kind == "string":
         parts = parts[:1]
-    value = b""
+    value = ""
     for part in parts:
         match = _LITERAL.match(part)
         if match is None:
@@ -214,39 +216,39 @@ def literal(tokens: list[Token]) -> str | None:
         if match[2] is not None:
             value += match[2]
         else:
-            value += re.sub(rb"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), match[3] or b"", flags=re.S)
-    return value.decode("utf-8", "replace")
+            value += re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), match[3] or "", flags=re.S)
+    return value
 
 
-def _function(tokens: list[Token]) -> str | None:
+def _function(tokens: Sequence[Token]) -> str | None:
     """The function that an argument names: ``&f``, ``f``, ``TORCH_FN(f)``, ``static_cast<...>(&ns::f)``."""
-    if not tokens or tokens[0].text == b"[":
+    if not tokens or tokens[0].text == "[":
         return None
     for position, token in enumerate(tokens[:-1]):
-        unary = position == 0 or tokens[position - 1].text in (b"(", b",", b"<", b"=")
-        if token.text == b"&" and unary and (name := _qualified(tokens, position + 1)):
+        unary = position == 0 or tokens[position - 1].text in ("(", ",", "<", "=")
+        if token.text == "&" and unary and (name := _qualified(tokens, position + 1)):
             return name
-        if token.text in (b"TORCH_FN", b"TORCH_FN_TYPE") and (name := _qualified(tokens, position + 2)):
+        if token.text in ("TORCH_FN", "TORCH_FN_TYPE") and (name := _qualified(tokens, position + 2)):
             return name
-    if tokens[0].kind == "word" and tokens[0].text.endswith(b"_cast"):
-        inner = next((i for i, t in enumerate(tokens) if t.text == b"("), len(tokens))
+    if tokens[0].kind == "word" and tokens[0].text.endswith("_cast"):
+        inner = next((i for i, t in enumerate(tokens) if t.text == "("), len(tokens))
         return _qualified(tokens, inner + 1) or None
-    if tokens[0].text == b"(":  # a C cast, or the name in parentheses
+    if tokens[0].text == "(":  # a C cast, or the name in parentheses
         close = matching(tokens, 0)
         return _function(tokens[close + 1 :] or tokens[1:close])
     name = _qualified(tokens, 0)
-    plain = all(t.kind == "word" or t.text in (b"::", b"<", b">", b",") for t in tokens)
+    plain = all(t.kind == "word" or t.text in ("::", "<", ">", ",") for t in tokens)
     return name if name and plain else None
 
 
-def _qualified(tokens: list[Token], position: int) -> str:
+def _qualified(tokens: Sequence[Token], position: int) -> str:
     """The ``a::b::c`` that starts at ``position``; "" when none does."""
     parts: list[str] = []
-    if position < len(tokens) and tokens[position].text == b"::":
+    if position < len(tokens) and tokens[position].text == "::":
         position += 1
     while position < len(tokens) and tokens[position].kind == "word":
-        parts.append(tokens[position].text.decode("latin-1"))
-        if position + 1 >= len(tokens) or tokens[position + 1].text != b"::":
+        parts.append(tokens[position].text)
+        if position + 1 >= len(tokens) or tokens[position + 1].text != "::":
             break
         position += 2
     return "::".join(parts)

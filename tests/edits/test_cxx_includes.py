@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reducer.edits.cxx_includes import CxxConditionals, CxxIncludes
 from reducer.edits.edit import apply
-from reducer.syntax.cxx_text import balanced_conditionals
+from reducer.syntax.cxx_conditionals import balanced_conditionals
 from reducer.tree import SourceTree
 
 SOURCE = b"""#pragma once

@@ -108,9 +108,8 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
         runner.timeouts = baseline.timeouts
         toolchain = find_toolchain()
         if clang.ready and toolchain is not None and baseline.failure.signature.stage in ("import", "run"):
-            quick = QuickObjects(
-                toolchain, (baseline.paddle, baseline.control), frozen.tree, cache_directory().with_name("quick")
-            )
+            seen = (baseline.paddle, baseline.control)
+            quick = QuickObjects(toolchain, seen, cache_directory().with_name("quick"))
             stack.callback(quick.close)
             runner.quick = quick
             background.start(lambda: [quick.settings(side) for side in (paddle, torch)])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reducer.frameworks.build_command import CXX_HEADER, CXX_SOURCE
-from reducer.oracle.observation import CompilerCall, Observation
+from reducer.oracle.observation import CompilerCall, Observation, SideName
 from reducer.tree import SourceTree
 
 _WITH_VALUE = ("-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include", "-std")
@@ -17,6 +17,12 @@ _STANDARD = re.compile(
     r"-DNDEBUG|-D(PADDLE|TORCH|_GLIBCXX|PYBIND11)_\w+.*|-DTORCH_EXTENSION_NAME=.*|-DPADDLE_EXTENSION_NAME=.*|-fPIC"
     r"|-fwrapv|-fno-strict-overflow|-std=.*|-f[a-z-]*stack.*|-w|-W.*|-O.*|-g\d*|-pipe|-pthread|-M.*|-c|-shared|-m64"
 )
+# What a result's module is written with. Precompiled once for all cases and candidates, a set for each side: Paddle's
+# extension header does not bring the registration macros along.
+BASE_HEADERS: Mapping[SideName, tuple[str, ...]] = {
+    "paddle": ("torch/extension.h", "torch/library.h"),
+    "torch": ("torch/extension.h",),
+}
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.MULTILINE)
 
 
@@ -27,6 +33,11 @@ class Unit:
     path: str
     flags: tuple[str, ...]
     own: tuple[str, ...]
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The flags without the library's own macros and include directories: what all cases share."""
+        return tuple(f for f in self.flags if f not in self.own or not f.startswith(("-D", "-U", "-I")))
 
 
 def units(observation: Observation) -> tuple[Unit, ...]:
@@ -52,6 +63,14 @@ def extension_names(observation: Observation) -> tuple[str, ...]:
             if match and match.group(1).replace("/", ".") not in names:
                 names.append(match.group(1).replace("/", "."))
     return tuple(names)
+
+
+def covers(tree: SourceTree, headers: Iterable[str]) -> bool:
+    """Whether every source of the tree includes all of ``headers`` itself: a precompiled form of them, and of no
+    others, then forgives nothing."""
+    wanted = set(headers)
+    sources = [content for path, content in tree.items() if path.endswith(CXX_SOURCE)]
+    return all(wanted <= {m.decode("utf-8", "replace").strip() for m in _INCLUDE.findall(text)} for text in sources)
 
 
 def system_includes(tree: SourceTree) -> tuple[str, ...]:

@@ -17,12 +17,11 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from reducer.frameworks.flags import system_includes, units
+from reducer.frameworks.flags import BASE_HEADERS, units
 from reducer.frameworks.pch import EXTENSION_NAME, PchStore, for_header, language_flags
 from reducer.frameworks.side import Side
 from reducer.frameworks.toolchain import Toolchain
 from reducer.oracle.observation import Observation, SideName
-from reducer.tree import SourceTree
 
 _BUILD_TIMEOUT = 600.0  # seconds; torch/extension.h takes 25 on an idle machine
 # What g++ accepts and clang rejects by default; sections, so that the linker can drop what is not used.
@@ -33,17 +32,14 @@ _CODE = (
 # PyTorch's headers do not survive it: with clang 18, code that stands aside forgets that a tuple can be taken apart.
 _CODE_ASIDE: tuple[SideName, ...] = ("paddle",)
 _NOWHERE = "/nowhere"  # directories of the case have no part in a header that serves all candidates
-# The usual header last: when one of the others does not stand alone, it is precompiled without them.
-_USUAL = ("torch/extension.h", "torch/library.h")
 
 
 class QuickObjects:
     """Prepares the settings of both sides, each when it is first asked for, and remembers what cannot be had."""
 
-    def __init__(self, toolchain: Toolchain, seen: Iterable[Observation], tree: SourceTree, directory: Path) -> None:
+    def __init__(self, toolchain: Toolchain, seen: Iterable[Observation], directory: Path) -> None:
         self._toolchain = toolchain
-        self._flags = {observation.side: found[0].flags for observation in seen if (found := units(observation))}
-        self._includes = system_includes(tree)
+        self._flags = {observation.side: found[0].common for observation in seen if (found := units(observation))}
         self._headers = PchStore(directory)  # clang goes by the suffix
         self._libraries = PchStore(directory, suffix=".a")
         self._known: dict[SideName, Path | None] = {}
@@ -69,12 +65,11 @@ class QuickObjects:
     def _prepare(self, side: Side) -> Path | None:
         flags = [f for f in language_flags(self._flags[side.name], _NOWHERE) if not EXTENSION_NAME.fullmatch(f)]
         arguments = for_header(["-x", "c++", *flags], _NOWHERE)
-        for headers in (tuple(dict.fromkeys((*self._includes, *_USUAL))), _USUAL):
-            for aside in (True, False) if side.name in _CODE_ASIDE else (False,):
-                pch = self._precompiled(arguments, headers, aside)
-                library = self._library(pch) if pch is not None and aside else None
-                if pch is not None and (library is not None or not aside):
-                    return self._write(side, pch, library)
+        for aside in (True, False) if side.name in _CODE_ASIDE else (False,):
+            pch = self._precompiled(arguments, BASE_HEADERS[side.name], aside)
+            library = self._library(pch) if pch is not None and aside else None
+            if pch is not None and (library is not None or not aside):
+                return self._write(side, pch, library)
         return None
 
     def _precompiled(self, arguments: Sequence[str], headers: Sequence[str], aside: bool) -> Path | None:

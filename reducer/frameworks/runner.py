@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reducer.frameworks.build_store import BuildStore, extensions
+from reducer.frameworks.flags import BASE_HEADERS, covers
 from reducer.frameworks.quick import QuickObjects
 from reducer.frameworks.shims import read_log
 from reducer.frameworks.side import Side, call_log, site_of
@@ -146,7 +147,8 @@ class Runner:
             return self._by_build_system(side, candidate, places, env, store, fast=False)
         if store.restore(candidate, places):
             return None, True
-        settings = self.quick.settings(side) if self.quick is not None and self.precompiled else None
+        fair = self.precompiled or covers(candidate.tree, BASE_HEADERS[side.name])
+        settings = self.quick.settings(side) if self.quick is not None and fair else None
         if settings is not None:
             quick = {**env, "REDUCE_SHIM_QUICK": str(settings)}
             step, made = self._built(side, candidate, places, quick, store)

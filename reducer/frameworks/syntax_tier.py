@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from reducer.frameworks.build_command import CXX_SOURCE
-from reducer.frameworks.clang_check import ClangChecker, ClangFailed
-from reducer.frameworks.flags import system_includes, units
+from reducer.frameworks.clang_check import ClangChecker, ClangFailed, Precompiled
+from reducer.frameworks.flags import BASE_HEADERS, covers, system_includes, units
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.observation import Diagnostic, Observation, SideName
 from reducer.syntax.cxx import CxxParser, cxx_digest
@@ -21,12 +21,12 @@ KEPT_UNITS = 2  # parsed units in memory; one of them is some 300 MB with PyTorc
 class ClangTier:
     """Answers with the diagnostics of one side, or None where it cannot judge (CUDA sources, a libclang crash).
 
-    ``precompiled`` must be off while includes are reduced: with it every header of the set is visible to every unit.
+    ``precompiled`` must be off while includes are reduced: with it every header of the library is visible to every
+    unit. Without it only headers are precompiled that each source includes anyway.
     """
 
     def __init__(self, tree: SourceTree) -> None:
-        # A result's module is written with torch/extension.h; without it precompiled each check took seconds.
-        self._headers = tuple(dict.fromkeys((*system_includes(tree), "torch/extension.h")))
+        self._headers = system_includes(tree)
         self._checkers: dict[SideName, ClangChecker] = {}
         self._parser: CxxParser | None = None
         self._known: dict[tuple[SideName, bool, str], tuple[Diagnostic, ...] | None] = {}
@@ -36,7 +36,9 @@ class ClangTier:
         """Take the flags of a side from its build. False when it compiled nothing."""
         found = units(seen)
         if found and seen.side not in self._checkers:
-            self._checkers[seen.side] = ClangChecker(found[0].flags, self._headers, cache_directory())
+            base = BASE_HEADERS[seen.side]
+            extra = [name for name in self._headers if name not in base]
+            self._checkers[seen.side] = ClangChecker(found[0].flags, extra, cache_directory(), base, found[0].common)
         return bool(found)
 
     @property
@@ -74,10 +76,11 @@ class ClangTier:
 
     def _check(self, side: SideName, tree: SourceTree, sources: list[str]) -> tuple[Diagnostic, ...] | None:
         checker = self._checkers[side]
+        fair: Precompiled = "base" if covers(tree, BASE_HEADERS[side]) else "none"
         found: list[Diagnostic] = []
         for source in sources:
             try:
-                found += checker.check(tree, source, use_pch=self.precompiled)
+                found += checker.check(tree, source, precompiled="all" if self.precompiled else fair)
             except ClangFailed:
                 return None
         return tuple(found)

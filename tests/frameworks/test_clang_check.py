@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reducer.frameworks.clang_check import ClangChecker, ClangFailed
+from reducer.frameworks.clang_check import ClangChecker, ClangFailed, Precompiled
 from reducer.frameworks.pch import PchStore, clang_arguments, for_header
 from reducer.oracle.observation import Diagnostic
 
@@ -56,8 +56,8 @@ def test_nothing_is_read_from_an_earlier_tree(checker: ClangChecker) -> None:
     assert len(checker.check(unit, "a.cc")) == 1
 
 
-@pytest.mark.parametrize("use_pch", [True, False])
-def test_expansion_of_macros(checker: ClangChecker, use_pch: bool) -> None:
+@pytest.mark.parametrize("precompiled", ["all", "none"])
+def test_expansion_of_macros(checker: ClangChecker, precompiled: Precompiled) -> None:
     source = b"""#include "m.h"
 int f() {
   return OUTER(
@@ -67,15 +67,15 @@ int f() {
 int g() { return BODY; }
 """
     header = b"#define INNER wrong_body\n#define BODY INNER\n#define OUTER(a, b) ((a) + (b))\n"
-    argument, body = checker.check({"a.cc": source, "m.h": header}, "a.cc", use_pch=use_pch)
+    argument, body = checker.check({"a.cc": source, "m.h": header}, "a.cc", precompiled=precompiled)
     assert (argument.file, argument.line, argument.column) == ("a.cc", 5, 7)
     assert argument.expansion == (("a.cc", 3),)
     assert (body.file, body.line) == ("m.h", 1)
     assert body.expansion == (("m.h", 2), ("a.cc", 7))
 
 
-@pytest.mark.parametrize("use_pch", [True, False])
-def test_expansion_of_templates(checker: ClangChecker, use_pch: bool) -> None:
+@pytest.mark.parametrize("precompiled", ["all", "none"])
+def test_expansion_of_templates(checker: ClangChecker, precompiled: Precompiled) -> None:
     source = b"""#include <vector>
 struct NoCopy { NoCopy() = default; NoCopy(const NoCopy&) = delete; };
 template <class T> void fill(std::vector<T>& v) {
@@ -85,7 +85,7 @@ void f(std::vector<NoCopy>& v) {
   fill(v);
 }
 """
-    found = checker.check({"a.cc": source}, "a.cc", use_pch=use_pch)
+    found = checker.check({"a.cc": source}, "a.cc", precompiled=precompiled)
     assert found
     assert found[0].file.startswith("/")
     chain = [place for place in found[0].expansion if not place[0].startswith("/")]
@@ -121,7 +121,7 @@ def test_templates_are_instantiated(checker: ClangChecker) -> None:
 def test_with_the_precompiled_header_its_headers_are_visible(checker: ClangChecker) -> None:
     files = {"a.cc": b"std::vector<int> v;\n"}
     assert checker.check(files, "a.cc") == ()
-    assert checker.check(files, "a.cc", use_pch=False)
+    assert checker.check(files, "a.cc", precompiled="none")
 
 
 def test_headers_that_do_not_compile_are_left_out(tmp_path: Path) -> None:
@@ -150,6 +150,23 @@ def test_the_header_is_built_once_and_shared(tmp_path: Path) -> None:
 
 def write_zeros(size: int, out: Path) -> bool:
     return out.write_bytes(bytes(size)) == size
+
+
+def test_headers_in_two_sets(tmp_path: Path) -> None:
+    """The base forgives only what it holds; the other set stands on top of it."""
+    system = tmp_path / "system"
+    system.mkdir()
+    (system / "base.h").write_text("#pragma once\ninline int base() { return 1; }\n")
+    (system / "extra.h").write_text("#pragma once\n#include <base.h>\ninline int extra() { return base(); }\n")
+    flags = [f"-I{system}", "-DOWN=1"]
+    with ClangChecker(flags, ["extra.h"], tmp_path / "cache", ["base.h"], flags[:1]) as checker:
+        source = {"a.cc": b"int x = base(), y = extra() + OWN;\n"}
+        assert checker.check(source, "a.cc") == ()
+        assert ["extra" in d.message for d in checker.check(source, "a.cc", precompiled="base")] == [True]
+        assert "base" in checker.check(source, "a.cc", precompiled="none")[0].message
+    with ClangChecker(["-DOTHER", *flags], [], tmp_path / "cache", ["base.h"], flags[:1]) as checker:
+        assert checker.check({"a.cc": b"int x = base() + OWN;\n"}, "a.cc") == ()
+    assert len(list((tmp_path / "cache").glob("*.pch"))) == 2, "the base is shared"
 
 
 def test_store_is_bounded(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def quick(runner: Runner, side: Side, tmp_path: Path) -> QuickObjects:
     toolchain = find_toolchain()
     assert toolchain is not None, "the ziglang wheel is a dependency"
     seen = runner.observe(side, case())
-    runner.quick = QuickObjects(toolchain, (seen,), case().tree, tmp_path / "cache")
+    runner.quick = QuickObjects(toolchain, (seen,), tmp_path / "cache")
     return runner.quick
 
 

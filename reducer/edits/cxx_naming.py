@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from reducer.edits.cxx_functions import cxx_files, plain_type
 from reducer.edits.cxx_signatures import FunctionGroup, callables
 from reducer.edits.edit import Edit, Splice
-from reducer.edits.op_schemas import parse_schema, python_calls, registrations
+from reducer.edits.op_schemas import python_calls, registrations
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx_outline import Outline, statements_in
 from reducer.tree import SourceTree
@@ -97,13 +97,8 @@ def _functions(tree: SourceTree, groups: list[FunctionGroup], taken: set[str]) -
         lines = {(r.namespace, r.op) for r in known if r.function == group.name}
         if len(lines) > 1:
             continue
-        for line in known:
-            if (line.namespace, line.op) in lines:
-                token = line.view.file.tokens[line.literal]
-                at = token.text.find(line.op)
-                start = token.start + len(token.text[:at].encode())
-                ops.append(Splice(line.path, start, start + len(line.op.encode()), new.encode()))
-        literals = {(line.path, line.view.file.tokens[line.literal].start) for line in known}
+        ops += (line.renamed(new) for line in known if (line.namespace, line.op) in lines)
+        literals = {(line.path, line.view.file.tokens[line.item.literal].start) for line in known}
         for path, view in cxx_files(tree):  # AT_DISPATCH_…(type, "name", …), TORCH_CHECK(…, "name")
             for token in view.file.tokens:
                 if token.text == f'"{group.name}"' and (path, token.start) not in literals:
@@ -116,12 +111,7 @@ def _functions(tree: SourceTree, groups: list[FunctionGroup], taken: set[str]) -
         if any(r.op == line.op and r.function for r in known) or not free:
             continue
         new = free.pop(0)
-        same = [r for r in known if (r.namespace, r.op) == (line.namespace, line.op)]
-        ops = []
-        for r in same:
-            token = r.view.file.tokens[r.literal]
-            start = token.start + len(token.text[: token.text.find(r.op)].encode())
-            ops.append(Splice(r.path, start, start + len(r.op.encode()), new.encode()))
+        ops = [r.renamed(new) for r in known if (r.namespace, r.op) == (line.namespace, line.op)]
         yield Edit((*ops, *_attribute_names(tree, line.op, new)), f"op {line.op} to {new}")
 
 
@@ -196,18 +186,13 @@ def _renamed(path: str, view: Outline, first: int, last: int, names: dict[str, s
 
 def _schema_names(tree: SourceTree, group: FunctionGroup, names: list[str]) -> Iterator[Splice]:
     for line in group.registered:
-        token = line.view.file.tokens[line.literal]
-        schema = parse_schema(token.text) if line.has_schema else None
-        items = [s for s in schema.items if token.text[s[0] : s[1]].strip() != "*"] if schema else []
-        if len(items) != len(names):
+        schema = line.schema
+        if schema is None or len(schema.arguments) != len(names):
             continue
-        olds: dict[str, str] = {}
-        for (begin, end), new in zip(items, names, strict=True):
-            item = token.text[begin:end].split("=")[0].rstrip()
-            old = item.split()[-1]
-            olds[old] = new
-            start = token.start + len(token.text[:begin].encode()) + len(item.encode()) - len(old.encode())
-            yield Splice(line.path, start, start + len(old.encode()), new.encode())
+        olds = dict(zip(schema.names, names, strict=True))
+        for (begin, end), old in zip(schema.arguments, schema.names, strict=True):
+            stop = begin + len(line.text[begin:end].split("=")[0].rstrip())
+            yield line.with_text(olds[old], stop - len(old), stop)
         for path, call, starts in python_calls(tree, line.op):
             for keyword in call.keywords:
                 if keyword.arg in olds:

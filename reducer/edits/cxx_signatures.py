@@ -19,10 +19,8 @@ from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import (
     Registration,
     list_cuts,
-    parse_schema,
     python_calls,
     registrations,
-    schema_names,
     schema_without,
     without_arguments,
 )
@@ -142,16 +140,14 @@ def _without(tree: SourceTree, function: FunctionGroup, dropped: set[int]) -> li
 def _schemas_without(tree: SourceTree, lines: list[Registration], dropped: set[int], ops: list[Splice]) -> bool:
     """Add what the registered ops' schemas and Python callers need; False when one cannot be followed."""
     for line in lines:
-        token = line.view.file.tokens[line.literal]
-        schema_items: list[str] = []
+        schema = line.schema
         if line.has_schema:
-            text = schema_without(token.text, dropped)
+            text = None if schema is None else schema_without(schema, dropped)
             if text is None:
                 return False
-            schema_items = schema_names(token.text)
-            ops.append(Splice(line.path, token.start, token.end, text.encode("utf-8", "surrogateescape")))
+            ops.append(line.with_text(text))
         for path, call, starts in python_calls(tree, line.op):
-            cuts = without_arguments(path, call, starts, dropped, schema_items)
+            cuts = without_arguments(path, call, starts, dropped, schema.names if schema is not None else [])
             if cuts is None:
                 return False
             ops += cuts
@@ -265,14 +261,12 @@ def _result_splice(path: str, view: Outline, function: Function, text: bytes) ->
 
 def _schema_results(function: FunctionGroup, result: str, ops: list[Splice]) -> bool:
     for line in function.registered:
-        token = line.view.file.tokens[line.literal]
         if not line.has_schema:
             continue
-        schema = parse_schema(token.text)
+        schema = line.schema
         if schema is None:
             return False
-        text = f"{token.text[: schema.result[0]]} {result}{token.text[schema.result[1] :]}"
-        ops.append(Splice(line.path, token.start, token.end, text.encode("utf-8", "surrogateescape")))
+        ops.append(line.with_text(f"{line.text[: schema.result[0]]} {result}{line.text[schema.result[1] :]}"))
     return True
 
 
@@ -323,15 +317,12 @@ def _plain_uses(path: str, view: Outline, function: Function, name: str) -> Iter
 
 def _schemas_plain(function: FunctionGroup, index: int, ops: list[Splice]) -> bool:
     for line in function.registered:
-        token = line.view.file.tokens[line.literal]
         if not line.has_schema:
             continue
-        schema = parse_schema(token.text)
-        items = [s for s in schema.items if token.text[s[0] : s[1]].strip() != "*"] if schema else []
-        if index >= len(items):
+        schema = line.schema
+        if schema is None or index >= len(schema.arguments):
             return False
-        begin, end = items[index]
-        item = token.text[begin:end].split("=")[0].replace("?", "").rstrip()
-        text = token.text[:begin] + item + token.text[end:]
-        ops.append(Splice(line.path, token.start, token.end, text.encode("utf-8", "surrogateescape")))
+        begin, end = schema.arguments[index]
+        item = line.text[begin:end].split("=")[0].replace("?", "").rstrip()
+        ops.append(line.with_text(line.text[:begin] + item + line.text[end:]))
     return True

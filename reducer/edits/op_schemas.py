@@ -1,135 +1,122 @@
-"""Where C++ functions are made known to Python: TORCH_LIBRARY blocks, their schemas, pybind11 modules, and calls."""
+"""Edits of registered ops: their registration lines, schemas, and the Python calls of them."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-from reducer.edits.cxx_functions import cxx_files
+from reducer.edits.cxx_functions import cxx_files, is_registration
 from reducer.edits.edit import Splice
 from reducer.syntax.cxx_outline import Function, Outline, Statement
+from reducer.syntax.cxx_registrations import Binding, OpRegistration, registrations_of
+from reducer.syntax.cxx_schemas import Schema, parse_schema
 from reducer.tree import SourceTree
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Registration:
-    """One ``m.def(…)`` or ``m.impl(…)`` line.
+    """One ``m.def(…)`` or ``m.impl(…)`` line with a plain string literal.
 
-    ``block``: the enclosing ``TORCH_LIBRARY…``/``PYBIND11_MODULE`` head; ``namespace``: the op namespace, "" in a
-    pybind11 module. ``literal``: token of the string with the schema or the name; ``op``: the name in it without
-    overload; ``function``: name of the C++ function given, "" without one; ``arguments``: token ranges of the call's
-    arguments.
+    ``block``: the enclosing ``TORCH_LIBRARY…``/``PYBIND11_MODULE`` head; ``statement``: the line in it.
     """
 
-    path: str
+    item: OpRegistration | Binding
     view: Outline
     block: Function
     statement: Statement
-    kind: Literal["def", "impl"]
-    namespace: str
-    literal: int
-    op: str
-    function: str
-    arguments: list[tuple[int, int]]
+
+    @property
+    def path(self) -> str:
+        return self.item.path
+
+    @property
+    def kind(self) -> str:
+        """``def`` or ``impl``."""
+        return self.item.call
+
+    @property
+    def namespace(self) -> str:
+        """The block's op namespace, "" in a pybind11 module. A bound class and its methods have one too."""
+        first = self.block.parameters[0] if self.block.parameters else None
+        named = first is not None and self.view.file.text(self.block.name).startswith("TORCH_LIBRARY")
+        return self.view.file.source(first.first, first.last) if named and first is not None else ""
+
+    @property
+    def op(self) -> str:
+        """The name without overload."""
+        return self.item.name.split(".")[0]
+
+    @property
+    def function(self) -> str:
+        """The unqualified name of the C++ function given, "" without one."""
+        return (self.item.function or "").split("::")[-1]
+
+    @property
+    def arguments(self) -> tuple[tuple[int, int], ...]:
+        """The token ranges of the call's arguments."""
+        return self.item.arguments
 
     @property
     def text(self) -> str:
-        """The literal's text without quotes."""
-        return self.view.file.text(self.literal)[1:-1]
+        """The literal with its quotes."""
+        return self.view.file.text(self.item.literal)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema, by positions in ``text``; None where the literal holds none that can be read."""
+        return parse_schema(self.text)
 
     @property
     def has_schema(self) -> bool:
         return "(" in self.text
 
+    def with_text(self, text: str, begin: int = 0, end: int | None = None) -> Splice:
+        """Replace characters ``begin:end`` of the literal, by default all of it."""
+        start = self.view.file.tokens[self.item.literal].start
+        before, old = self.text[:begin], self.text[begin:end]
+        at = start + len(_raw(before))
+        return Splice(self.path, at, at + len(_raw(old)), _raw(text))
+
+    def renamed(self, name: str) -> Splice:
+        """Give the op another name."""
+        at = self.text.find(self.op)
+        return self.with_text(name, at, at + len(self.op))
+
 
 def registrations(tree: SourceTree) -> list[Registration]:
-    """All registration lines of the tree that can be read, in file order."""
-    return [r for path, view in cxx_files(tree) for r in _in_file(path, view)]
+    """The registration lines of the tree that can be edited, in file order: one for each statement."""
+    return [line for path, view in cxx_files(tree) for line in _in_file(path, view)]
 
 
 def _in_file(path: str, view: Outline) -> Iterator[Registration]:
     file = view.file
+    readable = [
+        item
+        for item in registrations_of(path, file.content)
+        if item.call in ("def", "impl")
+        and item.arguments[0][0] <= item.literal <= item.arguments[0][1]
+        and file.text(item.literal).startswith('"')  # a raw string is no place to count characters in
+    ]
     for block in view.functions:
-        head = file.text(block.name)
-        if block.body is None or not head.startswith(("TORCH_LIBRARY", "PYBIND11_MODULE")):
+        if block.body is None or is_registration(view, block) != "ops":
             continue
-        first = block.parameters[0] if block.parameters else None
-        namespace = file.source(first.first, first.last) if first and head.startswith("TORCH_LIBRARY") else ""
         for statement in block.body.statements:
-            for i in range(statement.first, statement.last):
-                if file.text(i) in ("def", "impl") and file.text(i - 1) == "." and file.text(i + 1) == "(":
-                    close = file.match.get(i + 1)
-                    arguments = [] if close is None else file.split(i + 2, close - 1)
-                    if not arguments:
-                        continue
-                    literal = next(
-                        (k for k in range(arguments[0][0], arguments[0][1] + 1) if file.kind(k) == "string"), None
-                    )
-                    if literal is None or not file.text(literal).startswith('"'):
-                        continue  # a raw string is no place to count characters in
-                    kind: Literal["def", "impl"] = "def" if file.text(i) == "def" else "impl"
-                    op = file.text(literal)[1:-1].split("(")[0].split(".")[0].split("::")[-1].strip()
-                    target = _target(view, arguments[1:])
-                    yield Registration(path, view, block, statement, kind, namespace, literal, op, target, arguments)
-                    break
+            inside = (item for item in readable if statement.first <= item.literal <= statement.last)
+            first = min(inside, key=lambda item: item.literal, default=None)
+            if first is not None:
+                yield Registration(first, view, block, statement)
 
 
-def _target(view: Outline, arguments: list[tuple[int, int]]) -> str:
-    file = view.file
-    for first, last in arguments:
-        if file.text(first) == "[" or file.kind(first) in ("string", "number"):
-            continue
-        if file.text(last) == ")" and file.text(first) in ("TORCH_FN", "torch"):
-            last -= 1
-        while file.text(last) == ">" and last > first:
-            last -= 1
-            while last > first and file.text(last + 1) != "<":
-                last -= 1
-        if file.kind(last) == "word":
-            return file.text(last)
-    return ""
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
-@dataclass(slots=True)
-class Schema:
-    """``op(Tensor x, int k=1) -> Tensor``: the byte ranges of its items within the literal's token text."""
-
-    items: list[tuple[int, int]]
-    result: tuple[int, int]
-
-
-def parse_schema(text: str) -> Schema | None:
-    """Positions in ``text`` (the literal with quotes, or any text that holds one schema); None when unreadable."""
-    start = text.find("(")
-    arrow = text.rfind("->")
-    if start < 0 or arrow < start:
+def schema_without(schema: Schema, dropped: set[int]) -> str | None:
+    """The schema's text without the arguments at these positions (``*`` does not count); None without any."""
+    if not schema.items:
         return None
-    depth = 0
-    items: list[tuple[int, int]] = []
-    begin = start + 1
-    for position in range(start, len(text)):
-        char = text[position]
-        if char in "([":
-            depth += 1
-        elif char in ")]":
-            depth -= 1
-        if (char == "," and depth == 1) or depth == 0:
-            if text[begin:position].strip():
-                items.append((begin, position))
-            begin = position + 1
-            if depth == 0:
-                break
-    end = len(text) - 1 if text.endswith('"') else len(text)
-    return Schema(items, (arrow + 2, end))
-
-
-def schema_without(text: str, dropped: set[int]) -> str | None:
-    """The schema's text without the items at these positions (``*`` does not count); None when unreadable."""
-    schema = parse_schema(text)
-    if schema is None or not schema.items:
-        return None
+    text = schema.text
     kept: list[str] = []
     position = 0
     for begin, end in schema.items:
@@ -143,17 +130,6 @@ def schema_without(text: str, dropped: set[int]) -> str | None:
     if kept and kept[-1] == "*":
         kept.pop()
     return text[: schema.items[0][0]] + ", ".join(kept) + text[schema.items[-1][1] :]
-
-
-def schema_names(text: str) -> list[str]:
-    """The argument names of the schema, in order."""
-    schema = parse_schema(text)
-    found: list[str] = []
-    for begin, end in schema.items if schema else ():
-        item = text[begin:end].split("=")[0].strip()
-        if item and item != "*":
-            found.append(item.split()[-1])
-    return found
 
 
 def python_calls(tree: SourceTree, op: str) -> Iterator[tuple[str, ast.Call, list[int]]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from reducer.syntax.cxx_tokens import TokenFile
+from reducer.syntax.cxx_tokens import token_file
 
 StatementKind = Literal["simple", "return", "if", "for", "while", "do", "switch", "try", "block", "label"]
 
@@ -114,7 +114,7 @@ class Outline:
     """What one file declares. ``functions``, ``scopes`` and ``declarations`` are in file order, nested ones too."""
 
     def __init__(self, content: bytes) -> None:
-        self.file = TokenFile(content)
+        self.file = token_file(content)
         self.functions: list[Function] = []
         self.scopes: list[Scope] = []
         self.declarations: list[Declaration] = []

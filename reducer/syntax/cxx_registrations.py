@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reducer.syntax.cxx import is_cxx
 from reducer.syntax.cxx_chunks import Chunk, chunks
 from reducer.syntax.cxx_conditionals import matching
-from reducer.syntax.cxx_tokens import Token, code_tokens
+from reducer.syntax.cxx_schemas import op_name
+from reducer.syntax.cxx_tokens import TokenFile, token_file
 from reducer.tree import SourceTree
 
 _CALLS = re.compile(r"def\w*|impl|op")
 _LITERAL = re.compile(r'(?:u8|[uUL])?(?:R"([^()\\\s]{0,16})\((.*)\)\1"|"((?:\\.|[^"\\])*)"?)\Z', re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0"}
-_SCHEMA = re.compile(r"\s*(?:([A-Za-z_]\w*)::)?([A-Za-z_]\w*(?:\.\w+)?)\s*(\(.*)?\Z", re.S)
+_WRAPPERS = {"TORCH_FN", "TORCH_FN_TYPE", "wrap_pybind_function", "wrap_pybind_function_no_gil"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class OpRegistration:
 
     ``name`` includes an overload name (``size.one``). ``schema`` is the whole schema string of a ``def`` that has
     one; ``function`` the implementing C++ function as written (``ns::f``), None for a lambda or a bare schema;
-    ``key`` the dispatch key of the block, "" for the catch-all.
+    ``key`` the dispatch key of the block, "" for the catch-all. ``call`` is the function called (``def``, ``impl``,
+    ``op``, …), ``arguments`` are the token ranges of its arguments, ``literal`` is the token of the (first) string.
     """
 
     namespace: str
@@ -36,6 +37,9 @@ class OpRegistration:
     start: int
     end: int
     chunk: int  # index into chunks(tree[path])
+    call: str
+    literal: int
+    arguments: tuple[tuple[int, int], ...]
 
     @property
     def implements(self) -> bool:
@@ -45,7 +49,8 @@ class OpRegistration:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One name given to Python by pybind11 or a method table. ``function``: as written, None for a lambda."""
+    """One name given to Python by pybind11 or a method table. ``function``: as written, None for a lambda; ``call``:
+    ``row`` in a table; positions as in an OpRegistration."""
 
     name: str
     function: str | None
@@ -53,6 +58,9 @@ class Binding:
     start: int
     end: int
     chunk: int
+    call: str
+    literal: int
+    arguments: tuple[tuple[int, int], ...]
 
 
 def ops(tree: SourceTree) -> list[OpRegistration]:
@@ -76,79 +84,82 @@ def _registrations(tree: SourceTree) -> list[OpRegistration | Binding]:
 def registrations_of(path: str, content: bytes) -> list[OpRegistration | Binding]:
     """The registrations of one file."""
     pieces = chunks(content)
+    file = token_file(content)
     found: list[OpRegistration | Binding] = []
     split = {piece.parent for piece in pieces if piece.kind == "link"}
     for index, piece in enumerate(pieces):
         if piece.kind == "row":
-            found += _row(path, content, piece, index)
+            found += _row(path, file, piece, index)
         elif piece.kind in ("statement", "link", "variable") and index not in split:
-            found += _calls(path, content, pieces, index)
+            found += _calls(path, file, pieces, index)
     return found
 
 
-def _row(path: str, content: bytes, piece: Chunk, index: int) -> list[OpRegistration | Binding]:
-    tokens = code_tokens(content[piece.start : piece.end])
-    arguments = _arguments(tokens, 0)
-    name = literal(arguments[0]) if arguments else None
+def _row(path: str, file: TokenFile, piece: Chunk, index: int) -> list[OpRegistration | Binding]:
+    """A row of a method table: ``{"name", function, …},``."""
+    opening, _ = file.within(piece.start, piece.end)
+    arguments = _arguments(file, opening)
+    name = _value(file, arguments[0]) if arguments else None
     if name is None:
         return []
-    function = _function(arguments[1]) if len(arguments) > 1 else None
-    return [Binding(name, function, path, piece.start, piece.end, index)]
+    function = _function(file, *arguments[1]) if len(arguments) > 1 else None
+    literal = _literals(file, arguments[0])[0]
+    return [Binding(name, function, path, piece.start, piece.end, index, "row", literal, tuple(arguments))]
 
 
-def _calls(path: str, content: bytes, pieces: tuple[Chunk, ...], index: int) -> list[OpRegistration | Binding]:
+def _calls(path: str, file: TokenFile, pieces: tuple[Chunk, ...], index: int) -> list[OpRegistration | Binding]:
     """The registrations in one statement, in a link of a chain, or in the initialiser of a variable."""
     piece = pieces[index]
-    text = content[piece.start : piece.end]
-    if piece.kind == "variable" and b"RegisterOperators" not in text:
+    if piece.kind == "variable" and b"RegisterOperators" not in file.content[piece.start : piece.end]:
         return []
-    namespace, key, is_op = _context(content, pieces, piece)
-    if piece.kind != "variable" and _of_class(content, pieces, piece):
+    namespace, key, is_op = _context(file, pieces, piece)
+    if piece.kind != "variable" and _of_class(file.content, pieces, piece):
         is_op = False
     found: list[OpRegistration | Binding] = []
-    tokens = code_tokens(text)
-    for position, token in enumerate(tokens):
-        opening = _opening(tokens, position + 1)
-        if token.kind != "word" or opening is None:
+    first, last = file.within(piece.start, piece.end)
+    for position in range(first, last + 1):
+        call = file.text(position)
+        opening = _opening(file, position + 1, last)
+        if file.kind(position) != "word" or opening is None:
             continue
-        called = _CALLS.fullmatch(token.text) and position and tokens[position - 1].text in (".", "->")
-        constructed = token.text == "RegisterOperators" or tokens[max(0, position - 1)].text == "RegisterOperators"
+        before = file.text(position - 1) if position > first else ""
+        called = _CALLS.fullmatch(call) and before in (".", "->")
+        constructed = "RegisterOperators" in (call, before)
         if not called and not constructed:
             continue
-        arguments = _arguments(tokens, opening)
-        name = next((s for s in map(literal, arguments) if s is not None), None)
-        if name is None:
+        arguments = _arguments(file, opening)
+        named = next((a for a in arguments if _value(file, a) is not None), None)
+        name = _value(file, named) if named is not None else None
+        if name is None or named is None:
             continue
-        function = next((f for f in map(_function, arguments[1:] or arguments) if f is not None), None)
-        if constructed or token.text == "op" or is_op:
-            match = _SCHEMA.match(name)
-            if match is not None:
-                schema = name if match[3] else None
-                where = match[1] or namespace
-                default = "" if token.text != "impl" else key or "CompositeImplicitAutograd"
-                found.append(
-                    OpRegistration(where, match[2], schema, function, default, path, piece.start, piece.end, index)
-                )
+        function = next((f for a in arguments[1:] or arguments if (f := _function(file, *a)) is not None), None)
+        place = (path, piece.start, piece.end, index, call, _literals(file, named)[0], tuple(arguments))
+        if constructed or call == "op" or is_op:
+            head = op_name(name)
+            if head is not None:
+                schema = name if head.declares else None
+                default = "" if call != "impl" else key or "CompositeImplicitAutograd"
+                found.append(OpRegistration(head.namespace or namespace, head.name, schema, function, default, *place))
         else:
-            found.append(Binding(name, function, path, piece.start, piece.end, index))
+            found.append(Binding(name, function, *place))
     return found
 
 
-def _context(content: bytes, pieces: tuple[Chunk, ...], piece: Chunk) -> tuple[str, str, bool]:
+def _context(file: TokenFile, pieces: tuple[Chunk, ...], piece: Chunk) -> tuple[str, str, bool]:
     """(op namespace, dispatch key, whether these are op registrations) from the block around a piece."""
     parent = piece.parent
     while parent is not None:
         block = pieces[parent]
         if block.kind == "registration":
-            tokens = code_tokens(content[block.start : block.end])
-            opening = next(i for i, t in enumerate(tokens) if t.text == "(")
-            words = ["".join(t.text for t in a) for a in _arguments(tokens, opening)]
-            is_impl = tokens[opening - 1].text.endswith("_IMPL")
+            first, last = file.within(block.start, block.end)
+            opening = next(i for i in range(first, last + 1) if file.text(i) == "(")
+            words = ["".join(t.text for t in file.tokens[a : b + 1]) for a, b in _arguments(file, opening)]
+            is_impl = file.text(opening - 1).endswith("_IMPL")
             return (words[0] if words else ""), (words[1] if is_impl and len(words) > 1 else ""), True
         if block.kind == "module":
             return "", "", False
         if block.kind == "function" and block.body:
-            return "", "", re.search(rb"\bLibrary\b", content[block.start : block.body[0]]) is not None
+            return "", "", re.search(rb"\bLibrary\b", file.content[block.start : block.body[0]]) is not None
         parent = block.parent
     return "", "", False
 
@@ -159,15 +170,15 @@ def _of_class(content: bytes, pieces: tuple[Chunk, ...], piece: Chunk) -> bool:
     return re.match(rb"[^\"]*\bclass_\s*<", content[whole.start : whole.end]) is not None
 
 
-def _opening(tokens: Sequence[Token], position: int) -> int | None:
+def _opening(file: TokenFile, position: int, last: int) -> int | None:
     """The index of the ``(`` or ``{`` of a call whose name ends before ``position``, past template arguments."""
-    if position < len(tokens) and tokens[position].kind == "word":  # RegisterOperators name(...)
-        if tokens[position - 1].text != "RegisterOperators":
+    if position <= last and file.kind(position) == "word":  # RegisterOperators name(...)
+        if file.text(position - 1) != "RegisterOperators":
             return None
         position += 1
     depth = 0
-    while position < len(tokens):
-        text = tokens[position].text
+    while position <= last:
+        text = file.text(position)
         depth += (text == "<") - (text == ">")
         if depth == 0 and text != ">":
             return position if text in ("(", "{") else None
@@ -177,78 +188,62 @@ def _opening(tokens: Sequence[Token], position: int) -> int | None:
     return None
 
 
-def _arguments(tokens: Sequence[Token], opening: int) -> list[list[Token]]:
-    """The arguments of the call, or the entries of the list, whose bracket opens at ``opening``."""
-    close = matching(tokens, opening)
-    found: list[list[Token]] = [[]]
-    position, depth = opening + 1, 0
-    while position < close:
-        token = tokens[position]
-        if token.text in ("(", "[", "{"):
-            stop = matching(tokens, position, close)
-            found[-1] += tokens[position : stop + 1]
-            position = stop
-        elif token.text == "," and depth == 0:
-            found.append([])
-        else:
-            previous = tokens[position - 1]
-            if token.text == "<" and (previous.kind == "word" or previous.text == ">"):
-                depth += 1
-            elif token.text == ">" and depth:
-                depth -= 1
-            found[-1].append(token)
-        position += 1
-    return [argument for argument in found if argument]
+def _arguments(file: TokenFile, opening: int) -> list[tuple[int, int]]:
+    """The token ranges of the arguments of the call, or of the entries of the list, whose bracket is ``opening``."""
+    close = matching(file.tokens, opening)
+    return [part for part in file.split(opening + 1, close - 1) if part[0] <= part[1]]
 
 
-def literal(tokens: Sequence[Token]) -> str | None:
+def _literals(file: TokenFile, argument: tuple[int, int]) -> list[int]:
+    return [i for i in range(argument[0], argument[1] + 1) if file.kind(i) == "string"]
+
+
+def _value(file: TokenFile, argument: tuple[int, int]) -> str | None:
     """The value of the string literals in an argument, joined as C++ joins neighbours; None without any."""
-    parts = [t.text for t in tokens if t.kind == "string"]
-    if not parts or tokens[0].text == "[":
+    first, last = argument
+    literals = _literals(file, argument)
+    if not literals or file.text(first) == "[":
         return None
-    if len(parts) > 1 and any(t.kind != "string" for t in tokens) and tokens[0].kind == "string":
-        parts = parts[:1]
+    if len(literals) <= last - first and literals[0] == first:
+        literals = literals[:1]
     value = ""
-    for part in parts:
-        match = _LITERAL.match(part)
-        if match is None:
-            continue
-        if match[2] is not None:
+    for match in (_LITERAL.match(file.text(i)) for i in literals):
+        if match is not None and match[2] is not None:
             value += match[2]
-        else:
+        elif match is not None:
             value += re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), match[3] or "", flags=re.S)
     return value
 
 
-def _function(tokens: Sequence[Token]) -> str | None:
+def _function(file: TokenFile, first: int, last: int) -> str | None:
     """The function that an argument names: ``&f``, ``f``, ``TORCH_FN(f)``, ``static_cast<...>(&ns::f)``."""
-    if not tokens or tokens[0].text == "[":
+    if first > last or file.text(first) == "[":
         return None
-    for position, token in enumerate(tokens[:-1]):
-        unary = position == 0 or tokens[position - 1].text in ("(", ",", "<", "=")
-        if token.text == "&" and unary and (name := _qualified(tokens, position + 1)):
+    for position in range(first, last):
+        unary = position == first or file.text(position - 1) in ("(", ",", "<", "=")
+        if file.text(position) == "&" and unary and (name := _qualified(file, position + 1, last)):
             return name
-        if token.text in ("TORCH_FN", "TORCH_FN_TYPE") and (name := _qualified(tokens, position + 2)):
+        if file.text(position) in _WRAPPERS and (name := _qualified(file, position + 2, last)):
             return name
-    if tokens[0].kind == "word" and tokens[0].text.endswith("_cast"):
-        inner = next((i for i, t in enumerate(tokens) if t.text == "("), len(tokens))
-        return _qualified(tokens, inner + 1) or None
-    if tokens[0].text == "(":  # a C cast, or the name in parentheses
-        close = matching(tokens, 0)
-        return _function(tokens[close + 1 :] or tokens[1:close])
-    name = _qualified(tokens, 0)
-    plain = all(t.kind == "word" or t.text in ("::", "<", ">", ",") for t in tokens)
-    return name if name and plain else None
+    if file.kind(first) == "word" and file.text(first).endswith("_cast"):
+        inner = next((i for i in range(first, last + 1) if file.text(i) == "("), last + 1)
+        return _qualified(file, inner + 1, last) or None
+    if file.text(first) == "(":  # a C cast, or the name in parentheses
+        close = matching(file.tokens, first, last + 1)
+        return _function(file, close + 1, last) if close < last else _function(file, first + 1, close - 1)
+    name = _qualified(file, first, last)
+    rest = (i for i in range(first, last + 1) if file.text(i) not in ("::", "<", ">", ","))
+    return name if name and all(file.kind(i) == "word" for i in rest) else None
 
 
-def _qualified(tokens: Sequence[Token], position: int) -> str:
+def _qualified(file: TokenFile, position: int, last: int) -> str:
     """The ``a::b::c`` that starts at ``position``; "" when none does."""
     parts: list[str] = []
-    if position < len(tokens) and tokens[position].text == "::":
+    if file.text(position) == "::":
         position += 1
-    while position < len(tokens) and tokens[position].kind == "word":
-        parts.append(tokens[position].text)
-        if position + 1 >= len(tokens) or tokens[position + 1].text != "::":
+    while position <= last and file.kind(position) == "word":
+        parts.append(file.text(position))
+        if position + 1 > last or file.text(position + 1) != "::":
             break
         position += 2
     return "::".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -186,6 +187,14 @@ class TokenFile:
             return ""
         return self.content[self.tokens[first].start : self.tokens[last].end].decode("utf-8", "surrogateescape")
 
+    def within(self, start: int, end: int) -> tuple[int, int]:
+        """The first and last token that begin in bytes ``start:end``; first > last without any."""
+        return bisect_left(self._starts, start), bisect_left(self._starts, end) - 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [token.start for token in self.tokens]
+
     def angle_end(self, index: int) -> int | None:
         """Index of the ``>`` that closes the template arguments opened by ``<`` at ``index``; None if they are not.
 
@@ -234,3 +243,9 @@ class TokenFile:
         if begin <= last or parts:
             parts.append((begin, last))
         return parts
+
+
+@lru_cache(maxsize=256)
+def token_file(content: bytes) -> TokenFile:
+    """The tokens of a file's bytes; cached, so treat it as read-only."""
+    return TokenFile(content)

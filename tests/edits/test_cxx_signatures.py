@@ -8,8 +8,9 @@ from reducer.edits.cxx_naming import canonical_names
 from reducer.edits.cxx_scopes import CxxScopes
 from reducer.edits.cxx_signatures import CxxSignatures
 from reducer.edits.edit import apply
-from reducer.edits.op_schemas import parse_schema, schema_names, schema_without
+from reducer.edits.op_schemas import registrations, schema_without
 from reducer.edits.passes import Pass
+from reducer.syntax.cxx_schemas import parse_schema
 from reducer.syntax.cxx_tokens import tokenize
 from reducer.tree import SourceTree
 
@@ -67,12 +68,27 @@ def test_optional_becomes_plain() -> None:
 
 def test_schema_reading() -> None:
     text = '"f.out(Tensor(a!) x, int[2] size=[1, 2], *, Dict(str, int) d) -> (Tensor, Tensor)"'
-    assert schema_names(text) == ["x", "size", "d"]
-    assert schema_without(text, {1, 2}) == '"f.out(Tensor(a!) x) -> (Tensor, Tensor)"'
     schema = parse_schema(text)
     assert schema is not None
+    assert schema.names == ["x", "size", "d"]
+    assert schema_without(schema, {1, 2}) == '"f.out(Tensor(a!) x) -> (Tensor, Tensor)"'
     assert text[schema.result[0] : schema.result[1]] == " (Tensor, Tensor)"
     assert parse_schema('"f"') is None
+
+
+def test_a_registration_line_names_its_function_through_casts_and_wrappers() -> None:
+    source = (
+        b'PYBIND11_MODULE(m, m) {\n  m.def("a", static_cast<int (*)(int, T)>(&n::f), "doc");\n'
+        b'  m.def("b", torch::wrap_pybind_function(g)); m.def("c", [](int x) { return x; }); }\n'
+        b'TORCH_LIBRARY_IMPL(n, CPU, m) { m.impl("d.out", TORCH_BOX(&h<float>)); m.impl(R"(e)", &e); }\n'
+    )
+    lines = registrations(SourceTree({"a.cc": source}))
+    assert [(r.namespace, r.kind, r.op, r.function, len(r.arguments)) for r in lines] == [
+        ("", "def", "a", "f", 3),
+        ("", "def", "b", "g", 2),
+        ("", "def", "c", "", 2),
+        ("n", "impl", "d", "h", 2),
+    ]
 
 
 def test_namespaces_unwrap_with_their_references() -> None:

@@ -103,19 +103,26 @@ class Reduction:
             except EditConflict:
                 return None
 
+        plan = _plan(offer, lambda removed: candidate(everything - removed) is not None)
+        return self.search(plan, candidate, source.name)
+
+    def search(self, plan: Plan, candidate: Callable[[frozenset[int]], Candidate | None], label: str) -> bool:
+        """Run a plan whose sets stand for candidates (None: means nothing, refused). True when one was accepted."""
+        base = self.best
+
         def ask(keep: frozenset[int]) -> bool:
             changed = candidate(keep)
-            if changed is None or changed.tree == base.tree:
+            if changed is None or changed == base:
                 return False
             judgement = self.judge(changed)
             if judgement.accepted:
                 self._take(changed, judgement)
             return judgement.accepted
 
-        drive(_plan(offer, lambda removed: candidate(everything - removed) is not None), ask, budget=self._budget)
-        if self.best.tree == base.tree:
+        drive(plan, ask, budget=self._budget)
+        if self.best == base:
             return False
-        self._progress(source.name)
+        self._progress(label)
         return True
 
     def fixpoint(self, passes: Sequence[Pass], *, defer_control: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from reducer import checks
 from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
@@ -20,6 +20,7 @@ from reducer.frameworks.flags import extension_names, includes, units
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.routes.context import RUN_SCRIPT, Context
 from reducer.routes.python import polish, reduce_python
+from reducer.search.widen import confirm_slice
 from reducer.slicing.cxx import Root, cxx_slice, dependency_graph
 from reducer.syntax.cxx import CxxParser, is_cxx
 from reducer.syntax.cxx_text import strip_comments
@@ -63,42 +64,68 @@ def used_names(script: bytes) -> list[Root]:
 
 
 def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) -> None:
-    """Bring the candidate into ``setup.py`` + one source + ``repro.py``; the smallest slice that is accepted wins.
+    """Bring the candidate into ``setup.py`` + one source + ``repro.py``, with as little C++ as the roots need.
 
-    ``script`` None: the failure is in the build, and the script only imports what was built.
+    ``script`` None: the failure is in the build, and the script only imports what was built. A slice that is refused
+    lacks something: it is widened by bisecting what was dropped.
     """
     reduction = context.reduction
+    tree = reduction.best.tree
+    forms = _forms(context, script)
+    graph = dependency_graph(parser(context), tree, include_dirs(context)) if roots else None
+    offer = proposal_of(graph) if graph is not None else None
+    keep = frozenset(cxx_slice(graph, roots)) if graph is not None else frozenset()
+
+    def sliced(kept: frozenset[int]) -> SourceTree:
+        assert offer is not None
+        return apply(tree, (edit for i, edit in enumerate(offer.edits) if i not in kept))
+
+    if offer is None or not keep or not _accepted(context, forms, sliced(keep), "slice into one source"):
+        form = _accepted(context, forms, tree, "all sources in one")
+        if form is None:
+            context.say("the sources could not be brought into one file; reducing them where they are")
+            return
+        if offer is not None and keep:
+            weights = [edit.weight for edit in offer.edits]
+            plan = confirm_slice(len(weights), keep, weights, offer.requires)
+            reduction.search(plan, lambda kept: form(sliced(kept)), "slice, widened")
+    reduction.oracle.checks += (checks.keeps_module(reduction.best.tree),)
+
+
+Form = Callable[[SourceTree], Candidate | None]
+
+
+def _accepted(context: Context, forms: Sequence[Form], tree: SourceTree, label: str) -> Form | None:
+    """The first form in which the tree is accepted."""
+    for form in forms:
+        candidate = form(tree)
+        if candidate is not None and context.reduction.accepts(candidate, label):
+            return form
+    return None
+
+
+def _forms(context: Context, script: bytes | None) -> list[Form]:
+    """The ways to write a tree as an extension of one source: under each name of a module that was built, without and
+    with the library's own compiler flags."""
     names = extension_names(context.baseline.control)
     own = list(dict.fromkeys(flag for unit in units(context.baseline.control) for flag in unit.own))
-    for tree in _slices(context, roots):
-        merged = merge_sources(tree, parser(context), SOURCE, include_dirs=include_dirs(context), comments=False)
-        if SOURCE not in merged:
-            continue
-        content = strip_comments(merged[SOURCE])
-        for name in names or (NAME,):
-            source = module_source(content, name.rsplit(".", 1)[-1])
-            main = loader_script() if script is None else module_imports(script, names)
-            for flags in [(), own] if own else [()]:
-                files = {"setup.py": setup_script(context.setup_template, flags), SOURCE: source, SCRIPT: main}
-                others = (p for p in tree if p.endswith(".py") and p not in files) if script is not None else ()
-                rest = {path: module_imports(tree[path], names) for path in others}
-                candidate = Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
-                if reduction.accepts(candidate, "slice into one source"):
-                    reduction.oracle.checks += (checks.keeps_module(candidate.tree),)
-                    return
-    context.say("the sources could not be brought into one file; reducing them where they are")
+    main = loader_script() if script is None else module_imports(script, names)
 
+    def form(name: str, flags: Sequence[str]) -> Form:
+        def written(tree: SourceTree) -> Candidate | None:
+            directories = include_dirs(context)
+            merged = merge_sources(tree, parser(context), SOURCE, include_dirs=directories, comments=False)
+            if SOURCE not in merged:
+                return None
+            source = module_source(strip_comments(merged[SOURCE]), name.rsplit(".", 1)[-1])
+            files = {"setup.py": setup_script(context.setup_template, flags), SOURCE: source, SCRIPT: main}
+            others = (p for p in tree if p.endswith(".py") and p not in files) if script is not None else ()
+            rest = {path: module_imports(tree[path], names) for path in others}
+            return Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
 
-def _slices(context: Context, roots: Sequence[Root]) -> Iterator[SourceTree]:
-    """The tree with only what the roots need; then the whole tree."""
-    tree = context.reduction.best.tree
-    if roots:
-        graph = dependency_graph(parser(context), tree, include_dirs(context))
-        keep = cxx_slice(graph, roots)
-        if keep:
-            edits = proposal_of(graph).edits
-            yield apply(tree, (edit for i, edit in enumerate(edits) if i not in keep))
-    yield tree
+        return written
+
+    return [form(name, flags) for name in names or (NAME,) for flags in ([(), own] if own else [()])]
 
 
 def parser(context: Context) -> CxxParser | None:

@@ -10,7 +10,8 @@ from reducer.edits.edit import Edit, Splice
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx import CxxParser
 from reducer.syntax.cxx_expression import Expression, expressions_of
-from reducer.syntax.cxx_outline import Function, Outline, Statement, blocks_in, statements_in
+from reducer.syntax.cxx_outline import Function, Outline
+from reducer.syntax.cxx_statements import Statement, blocks_in, statements_in
 from reducer.tree import SourceTree
 
 _LOOSE = ("binary", "ternary", "assign", "prefix", "cast", "lambda")

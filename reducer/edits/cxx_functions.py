@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reducer.syntax.cxx import is_cxx
-from reducer.syntax.cxx_outline import Block, Function, Outline, Statement, outline
+from reducer.syntax.cxx_outline import Function, Outline, outline
+from reducer.syntax.cxx_statements import Block, Statement
 from reducer.syntax.cxx_tokens import TokenFile
 from reducer.tree import SourceTree
 

@@ -11,7 +11,8 @@ from reducer.edits.cxx_signatures import FunctionGroup, callables
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import python_calls, registrations
 from reducer.edits.passes import Proposal, proposal
-from reducer.syntax.cxx_outline import Outline, statements_in
+from reducer.syntax.cxx_outline import Outline
+from reducer.syntax.cxx_statements import statements_in
 from reducer.tree import SourceTree
 
 NAMESPACE = "mre"

@@ -26,7 +26,8 @@ from reducer.edits.op_schemas import (
 )
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx import CxxParser
-from reducer.syntax.cxx_outline import Function, Lambda, Outline
+from reducer.syntax.cxx_outline import Function, Outline
+from reducer.syntax.cxx_statements import Lambda
 from reducer.syntax.cxx_types import TypesByPlace
 from reducer.tree import SourceTree
 

@@ -16,7 +16,8 @@ from reducer.edits.cxx_functions import (
 )
 from reducer.edits.edit import Edit, Splice, cut
 from reducer.edits.passes import Proposal, proposal
-from reducer.syntax.cxx_outline import Block, Function, Outline, Statement, blocks_in
+from reducer.syntax.cxx_outline import Function, Outline
+from reducer.syntax.cxx_statements import Block, Statement, blocks_in
 from reducer.syntax.cxx_tokens import TokenFile
 from reducer.tree import SourceTree
 

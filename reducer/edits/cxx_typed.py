@@ -9,7 +9,8 @@ from reducer.edits.cxx_functions import cxx_files, is_registration, plain_type
 from reducer.edits.edit import Edit
 from reducer.edits.passes import Proposal, proposal
 from reducer.syntax.cxx import CxxParser, is_cxx_source
-from reducer.syntax.cxx_outline import Block, Function, Outline, Parameter
+from reducer.syntax.cxx_outline import Function, Outline, Parameter
+from reducer.syntax.cxx_statements import Block
 from reducer.syntax.cxx_tokens import TokenFile
 from reducer.syntax.cxx_types import TypesByPlace, types_of
 from reducer.tree import SourceTree

@@ -11,7 +11,7 @@ from reducer.edits.edit import Edit, Splice
 from reducer.edits.passes import Proposal
 from reducer.syntax.cxx import CxxParser
 from reducer.syntax.cxx_expression import initialisers, parse_expression
-from reducer.syntax.cxx_outline import Block, Statement, blocks_in
+from reducer.syntax.cxx_statements import Block, Statement, blocks_in
 from reducer.tree import SourceTree
 
 _SIMPLE = ("name", "literal")

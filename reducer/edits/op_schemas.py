@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from reducer.edits.cxx_functions import cxx_files, is_registration
 from reducer.edits.edit import Splice
-from reducer.syntax.cxx_outline import Function, Outline, Statement
+from reducer.syntax.cxx_outline import Function, Outline
 from reducer.syntax.cxx_registrations import Binding, OpRegistration, registrations_of
 from reducer.syntax.cxx_schemas import Schema, parse_schema
+from reducer.syntax.cxx_statements import Statement
 from reducer.tree import SourceTree
 
 

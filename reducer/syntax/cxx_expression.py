@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reducer.syntax.cxx_outline import Outline, Statement
+from reducer.syntax.cxx_outline import Outline
+from reducer.syntax.cxx_statements import Statement
 from reducer.syntax.cxx_tokens import TokenFile
 
 ExpressionKind = Literal[

@@ -224,6 +224,17 @@ class TokenFile:
     def _is_operand(self, index: int) -> bool:
         return self.kind(index) in ("word", "number") and self.text(index) != "const"
 
+    def semicolon(self, position: int, last: int) -> int:
+        """The next ``;`` outside brackets from ``position`` on, or ``last``."""
+        while position <= last:
+            text = self.text(position)
+            if text == ";":
+                return position
+            if text in ("(", "[", "{") and position in self.match:
+                position = self.match[position]
+            position += 1
+        return last
+
     def split(self, first: int, last: int, separator: str = ",") -> list[tuple[int, int]]:
         """The parts (first, last token, both included) between ``separator`` at bracket depth 0 of a token range."""
         parts: list[tuple[int, int]] = []

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reducer.syntax.cxx_expression import Expression, expressions_of, parse_expression
-from reducer.syntax.cxx_outline import Outline, statements_in
+from reducer.syntax.cxx_outline import Outline
+from reducer.syntax.cxx_statements import statements_in
 from reducer.syntax.cxx_tokens import TokenFile, tokenize
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.passes import Proposal, nothing
-from reducer.slicing.cxx import CxxGraph, Element, dependency_graph
+from reducer.slicing.cxx_dependencies import dependency_graph
+from reducer.slicing.cxx_graph import CxxGraph, Element
 from reducer.syntax.cxx import CxxParser
 from reducer.tree import SourceTree
 

@@ -21,7 +21,8 @@ from reducer.oracle.candidate import Candidate, Recipe
 from reducer.routes.context import RUN_SCRIPT, Context
 from reducer.routes.python import polish, reduce_python
 from reducer.search.widen import confirm_slice
-from reducer.slicing.cxx import Root, cxx_slice, dependency_graph
+from reducer.slicing.cxx_dependencies import dependency_graph
+from reducer.slicing.cxx_slice import Root, cxx_slice
 from reducer.syntax.cxx import CxxParser, is_cxx
 from reducer.syntax.cxx_text import strip_comments
 from reducer.tree import SourceTree

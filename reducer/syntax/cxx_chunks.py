@@ -1,7 +1,7 @@
 """The declarations of a C++ file, found by balanced brackets alone: namespaces, classes, members, registration lines.
 
 This needs no compiler and no headers, so it sees code inside macros, inactive #if branches and files that do not
-parse. What refers to what is libclang's business (``reducer.slicing.cxx``).
+parse. What refers to what is libclang's business (``reducer.slicing``).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reducer.edits.cxx_declarations import CxxDeclarations
 from reducer.edits.edit import apply
-from reducer.slicing.cxx import dependency_graph
+from reducer.slicing.cxx_dependencies import dependency_graph
 from reducer.syntax.cxx import CxxParser, is_cxx_source
 from reducer.tree import SourceTree
 

@@ -8,7 +8,9 @@ import pytest
 
 from reducer.edits.cxx_declarations import proposal_of
 from reducer.edits.edit import apply
-from reducer.slicing.cxx import CxxGraph, cxx_slice, dependency_graph
+from reducer.slicing.cxx_dependencies import dependency_graph
+from reducer.slicing.cxx_graph import CxxGraph
+from reducer.slicing.cxx_slice import cxx_slice
 from reducer.syntax.cxx import CxxParser
 from reducer.tree import SourceTree
 

@@ -1,4 +1,4 @@
-"""The dependency graph of a tree's C++ declarations, and the slice that a failure needs.
+"""What needs what among a tree's C++ declarations.
 
 Elements are what ``reducer.syntax.cxx_chunks`` finds in all sources and headers, with the pieces of one thing
 (declaration, definition, out-of-line members) united. Edges come from names; where libclang resolved a name, from
@@ -9,89 +9,18 @@ for everything of that name that the place can see: an edge too many only makes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 
 from reducer.slicing.cxx_elements import MERGED_KINDS, FileMap, Groups, Node, Units, nodes_of, scope_key
+from reducer.slicing.cxx_graph import CxxGraph, Element
 from reducer.slicing.cxx_references import Place, References, references
-from reducer.syntax.cxx import CxxParser, Span
-from reducer.syntax.cxx_chunks import Chunk, ChunkKind
+from reducer.syntax.cxx import CxxParser
+from reducer.syntax.cxx_chunks import Chunk
 from reducer.syntax.cxx_registrations import Binding, OpRegistration, registrations_of
 from reducer.syntax.cxx_tokens import Word
 from reducer.tree import SourceTree
 
 _FOREIGN_NAMESPACES = frozenset({"std", "at", "c10", "torch", "paddle", "phi", "pybind11", "py"})
-
-Root = tuple[str, int] | str
-"""Where a slice starts: (path, line from 1) of a failing place, or the name of an op (``ns::op``), a binding or a
-function."""
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One declaration with all its pieces, or one registration line.
-
-    ``spans`` are the bytes that go with it (comments above included). ``parents`` are the containers of its pieces.
-    """
-
-    kind: ChunkKind
-    label: str
-    names: tuple[str, ...]
-    spans: tuple[Span, ...]
-    parents: frozenset[int]
-    registers: tuple[OpRegistration | Binding, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CxxGraph:
-    """``requires[i]``: the elements that must stay when i stays. ``brings[i]``: what a *slice* keeps along with i
-    although no name refers to it: members that a class may use silently, specialisations, operators.
-    """
-
-    elements: tuple[Element, ...]
-    requires: tuple[frozenset[int], ...]
-    brings: tuple[frozenset[int], ...]
-    tree: SourceTree = field(repr=False)
-    _maps: dict[str, FileMap] = field(repr=False)
-    _element_of: tuple[int, ...] = field(repr=False)
-
-    def on_line(self, path: str, line: int) -> frozenset[int]:
-        """The elements on a line (counted from 1): the innermost around its first word, and all that start on it."""
-        content = self.tree.get(path)
-        if content is None or path not in self._maps:
-            return frozenset()
-        lines = content.splitlines(keepends=True)
-        if not 1 <= line <= len(lines):
-            return frozenset()
-        start = sum(map(len, lines[: line - 1]))
-        text = lines[line - 1]
-        around = self._maps[path].at(start + len(text) - len(text.lstrip()), wide=True)
-        numbers = self._maps[path].starting(start, start + len(text))
-        return frozenset(self._element_of[n] for n in (*numbers, *([] if around is None else [around])))
-
-    def closure(self, start: Iterable[int], bring: bool = False) -> frozenset[int]:
-        """``start`` and all that it requires (and, with ``bring``, what that brings along)."""
-        seen: set[int] = set()
-        stack = list(start)
-        while stack:
-            current = stack.pop()
-            if current not in seen:
-                seen.add(current)
-                stack.extend(self.requires[current])
-                if bring:
-                    stack.extend(self.brings[current])
-        return frozenset(seen)
-
-    def registering(self, name: str) -> Iterator[int]:
-        """The elements that register or bind ``name`` (``ns::op``, ``op``, ``op.overload`` or a binding's name)."""
-        wanted = name.replace(".", "::").split("::")
-        for index, element in enumerate(self.elements):
-            for item in element.registers:
-                full = [item.namespace] if isinstance(item, OpRegistration) and item.namespace else []
-                parts = [*full, *item.name.split(".")]
-                bare = [*full, item.name.split(".")[0]]
-                if any(p[-len(wanted) :] == wanted or wanted[-len(p) :] == p for p in (parts, bare)):
-                    yield index
-                    break
 
 
 def dependency_graph(parser: CxxParser | None, tree: SourceTree, include_dirs: Sequence[str] = ()) -> CxxGraph:
@@ -349,9 +278,8 @@ class _Builder:
                     self.bring(target, number)
                     self.require(number, target)
             if chunk.names == ("operator",) or chunk.specialised:
-                for target in self.requires[self.element_of[number]]:
-                    if self.class_element(target):
-                        self.brings[target].add(self.element_of[number])
+                for target in self.requires[self.element_of[number]] & self.classes:
+                    self.brings[target].add(self.element_of[number])
 
     def has_unparsed_base(self, number: int) -> bool:
         """True for a class with bases in a file that libclang did not read."""
@@ -360,10 +288,10 @@ class _Builder:
         head = self.tree[node.path][node.chunk.start : body[0]] if body else b""
         return node.path not in self.found.parsed and b":" in head.replace(b"::", b"")
 
-    def class_element(self, element: int) -> bool:
-        if not hasattr(self, "_classes"):
-            self._classes = {self.element_of[n] for n, node in enumerate(self.nodes) if node.chunk.kind == "class"}
-        return element in self._classes
+    @cached_property
+    def classes(self) -> set[int]:
+        """The elements that are classes, by any of their pieces."""
+        return {self.element_of[n] for n, node in enumerate(self.nodes) if node.chunk.kind == "class"}
 
     def tangled(self) -> None:
         """A cut that had to grow over an #if takes others with it: those need it."""
@@ -413,70 +341,3 @@ def _label(node: Node, tree: SourceTree) -> str:
     end = chunk.end if chunk.body is None else chunk.body[0] - 1
     text = tree[node.path][chunk.start : end].decode("utf-8", "replace")
     return f"{chunk.kind} {' '.join(text.split())[:60]}"
-
-
-def cxx_slice(graph: CxxGraph, roots: Iterable[Root]) -> frozenset[int]:
-    """The elements to keep: what the roots name, all that it needs, its own registrations, and what makes the
-    extension importable. A failing macro alone stands for its cheapest use; a failing line outside all declarations
-    (an include) needs nothing but the module. Empty when no root is in the tree.
-    """
-    starts: set[int] = set()
-    outside = False
-    for root in roots:
-        found = _start(graph, root)
-        starts.update(found)
-        outside = outside or (not found and not isinstance(root, str) and root[0] in graph.tree)
-    if not starts and not outside:
-        return frozenset()
-    if starts and all(graph.elements[i].kind == "macro" for i in starts):
-        starts |= _cheapest_user(graph, starts)
-    named = {name for s in starts for name in graph.elements[s].names}
-    for index, element in enumerate(graph.elements):
-        if any(f is not None and f.split("::")[-1] in named for f in _functions(element)):
-            starts.add(index)
-    keep = graph.closure(starts, bring=True)
-    starts |= {i for i, element in enumerate(graph.elements) if element.kind == "module"}
-    return graph.closure(keep | starts | _callers(graph, keep), bring=True)
-
-
-def _cheapest_user(graph: CxxGraph, macros: set[int]) -> set[int]:
-    """The declaration that uses the macros with the smallest closure, through other macros if need be."""
-    users = [
-        i
-        for i, element in enumerate(graph.elements)
-        if element.kind in ("function", "module", "variable", "class", "call") and macros & graph.closure([i])
-    ]
-    return {min(users, key=lambda i: (len(graph.closure([i], bring=True)), i))} if users else set()
-
-
-def _functions(element: Element) -> list[str | None]:
-    return [item.function for item in element.registers]
-
-
-def _start(graph: CxxGraph, root: Root) -> list[int]:
-    if not isinstance(root, str):
-        return sorted(graph.on_line(*root))
-    registering = list(graph.registering(root))
-    if registering:
-        return registering
-    last = root.split("::")[-1]
-    return [i for i, e in enumerate(graph.elements) if last in e.names and e.kind not in ("statement", "namespace")]
-
-
-def _callers(graph: CxxGraph, keep: frozenset[int]) -> set[int]:
-    """The lines in module blocks that call a kept function which itself registers things (``init_ops(m);``)."""
-    found: set[int] = set()
-    blocks = {p for i in keep if graph.elements[i].registers for p in graph.elements[i].parents}
-    functions = {p for p in blocks if graph.elements[p].kind == "function"}
-    while True:
-        more = {
-            i
-            for i, element in enumerate(graph.elements)
-            if element.kind in ("statement", "link")
-            and graph.requires[i] & functions
-            and not functions & element.parents
-        } - found
-        if not more:
-            return found
-        found |= more
-        functions |= {p for i in more for p in graph.elements[i].parents if graph.elements[p].kind == "function"}

@@ -27,6 +27,7 @@ _BUILD_TIMEOUT = 600.0  # seconds; torch/extension.h takes 25 on an idle machine
 # What g++ accepts and clang rejects by default; sections, so that the linker can drop what is not used.
 _CODE = (
     *("-O0", "-g0", "-w", "-fPIC", "-ffunction-sections", "-fdata-sections"),
+    "-fclang-abi-compat=17",  # clang 18 mangles constrained templates as no g++ before 14 does
     *("-Wno-c++11-narrowing", "-Wno-register", "-Wno-enum-constexpr-conversion"),
 )
 # PyTorch's headers do not survive it: with clang 18, code that stands aside forgets that a tuple can be taken apart.

@@ -89,9 +89,8 @@ class _Work:
             yield parts[0], "parentheses"
 
     def _keep(self, node: Expression, part: Expression, label: str) -> Edit:
-        tokens = self.file.tokens
-        start, end = tokens[node.first].start, tokens[node.last].end
-        begin, stop = tokens[part.first].start, tokens[part.last].end
+        start, end = self.file.extent(node.first, node.last)
+        begin, stop = self.file.extent(part.first, part.last)
         before = Splice(self.path, start, begin, self._between(start, begin))
         after = Splice(self.path, stop, end, self._between(stop, end))
         ops = tuple(s for s in (before, after) if s.end > s.start)
@@ -126,7 +125,7 @@ class _Work:
     # -- simpler values ----------------------------------------------------------------------------------------------
 
     def _simpler(self, node: Expression, parent: Expression | None) -> Iterator[Edit]:
-        start, end = self.file.tokens[node.first].start, self.file.tokens[node.last].end
+        start, end = self.file.extent(node.first, node.last)
         shown = self.file.source(node.first, node.last)
         known = self._type(node) or (self.result if parent is None else None)
         gain = end - start
@@ -217,7 +216,7 @@ class CxxQualifiers:
             if words[0] == "const" and words[-1] == "&" and words.count("&") == 1:
                 tokens = file.tokens
                 ops.append(Splice(path, tokens[parameter.first].start, tokens[parameter.first + 1].start))
-                ops.append(Splice(path, tokens[parameter.type_last].start, tokens[parameter.type_last].end))
+                ops.append(Splice(path, *file.extent(parameter.type_last, parameter.type_last)))
         if ops:
             yield Edit(tuple(ops), f"parameters of {file.text(function.name)} by value", 7 * len(ops))
         if not is_inherited(view, function):

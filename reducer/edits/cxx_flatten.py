@@ -26,11 +26,10 @@ def merge_sources(
     parser: CxxParser | None = None,
     target: str = "csrc/mre.cc",
     *,
-    sources: Sequence[str] | None = None,
     include_dirs: Sequence[str] = (),
     comments: bool = True,
 ) -> SourceTree:
-    """The tree with its host sources (or the given ones) and the headers that they include merged into ``target``.
+    """The tree with its host sources and the headers that they include merged into ``target``.
 
     Local includes are replaced by their content, once each; include guards go. Other includes stand once each at the
     top, ``Python.h`` first, with the macros that the first of them may depend on. Names that two sources use for
@@ -40,8 +39,7 @@ def merge_sources(
 
     With a parser, a merge whose includes had to stay in place to parse is preferred over one that does not parse.
     """
-    chosen = list(sources) if sources is not None else host_sources(tree, include_dirs)
-    chosen = [path for path in chosen if path in tree]
+    chosen = host_sources(tree, include_dirs)
     if not chosen:
         return tree
     results = (_merge(tree, chosen, target, include_dirs, comments, hoist) for hoist in (True, False))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from reducer.edits.cxx_functions import cxx_files, is_registration, span
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import Registration, registrations
 from reducer.edits.passes import Proposal, proposal
+from reducer.syntax.cxx import includes_of
 from reducer.syntax.cxx_outline import Function, Outline
 from reducer.tree import SourceTree
 
 EMPTY_MODULE = b"PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
-_INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _COVERED = {
     "Python.h",
     "pybind11/pybind11.h",
@@ -86,7 +85,7 @@ class CxxModule:
                 continue
             impl = impls[0]
             file = impl.view.file
-            target = file.content[file.tokens[impl.arguments[1][0]].start : file.tokens[impl.arguments[1][1]].end]
+            target = file.content[slice(*file.extent(*impl.arguments[1]))]
             closing = schema.view.file.tokens[schema.arguments[-1][1]]
             text = schema.view.file.content[closing.start : closing.end] + b", " + target
             body = impl.block.body
@@ -103,9 +102,9 @@ class CxxModule:
                 continue
             # the function stands between the two blocks: the schema's block moves to where the other one was
             whole = Splice(schema.path, *span(file, schema.block.first, schema.block.last))
-            start, end = file.tokens[schema.block.first].start, file.tokens[schema.block.last].end
+            start, end = file.extent(schema.block.first, schema.block.last)
             moved = file.content[start : closing.start] + text + file.content[closing.end : end]
-            place = Splice(impl.path, file.tokens[impl.block.first].start, file.tokens[impl.block.last].end, moved)
+            place = Splice(impl.path, *file.extent(impl.block.first, impl.block.last), moved)
             yield Edit((whole, place), f"registrations of {schema.op} in one", cut.end - cut.start)
 
 
@@ -143,8 +142,9 @@ def _short_initialiser(path: str, view: Outline, function: Function) -> Edit | N
 
 def _includes(view: Outline) -> dict[int, str]:
     """The header named by each ``#include``, by token."""
-    found = ((i, _INCLUDE.match(token.text)) for i, token in enumerate(view.file.tokens) if token.kind == "directive")
-    return {i: match.group(1) for i, match in found if match is not None}
+    file = view.file
+    lines = [i for i in range(len(file)) if file.kind(i) == "directive"]
+    return {i: name for i in lines for name, *_ in includes_of(file.content[slice(*file.extent(i, i))])}
 
 
 def _swap_headers(path: str, view: Outline, included: dict[int, str]) -> tuple[Splice, ...]:

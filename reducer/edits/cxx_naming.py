@@ -11,6 +11,7 @@ from reducer.edits.cxx_signatures import FunctionGroup, callables
 from reducer.edits.edit import Edit, Splice
 from reducer.edits.op_schemas import python_calls, registrations
 from reducer.edits.passes import Proposal, proposal
+from reducer.syntax.cxx import is_cxx
 from reducer.syntax.cxx_outline import Outline
 from reducer.syntax.cxx_statements import statements_in
 from reducer.tree import SourceTree
@@ -215,7 +216,7 @@ def _module(tree: SourceTree, old: str) -> Iterator[Edit]:
     ops = [
         Splice(path, match.end(1) if match.group(1) else match.start(), match.end(), MODULE.encode())
         for path in tree
-        if path.endswith(".py") or any(path == p for p, _ in cxx_files(tree))
+        if path.endswith(".py") or is_cxx(path)
         for match in pattern.finditer(tree[path])
     ]
     if ops:

@@ -117,12 +117,12 @@ def _instantiated(views: list[tuple[str, Outline]], path: str, view: Outline, fu
             if tokens.text(i) == name and tokens.text(i + 1) == "<" and (end := tokens.angle_end(i + 1)) is not None:
                 given = [tokens.source(a, b) for a, b in tokens.split(i + 2, end - 1)]
                 chosen = chosen or (given if len(given) == len(parameters) else [])
-                ops.append(Splice(other, tokens.tokens[i + 1].start, tokens.tokens[end].end))
+                ops.append(Splice(other, *tokens.extent(i + 1, end)))
     header = Splice(path, file.tokens[function.template[0]].start, file.tokens[function.template[1] + 1].start)
     for types in dict.fromkeys([tuple(chosen or ["float"] * len(parameters)), ("float",) * len(parameters)]):
         replaced = dict(zip(parameters, types, strict=True))
         inside = [
-            Splice(path, file.tokens[i].start, file.tokens[i].end, replaced[file.text(i)].encode())
+            Splice(path, *file.extent(i, i), replaced[file.text(i)].encode())
             for i in range(function.template[1] + 1, function.last + 1)
             if file.text(i) in replaced and file.text(i) != replaced[file.text(i)]
         ]

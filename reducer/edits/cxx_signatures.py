@@ -126,14 +126,14 @@ def _without(tree: SourceTree, function: FunctionGroup, dropped: set[int]) -> li
     """Splices that take the parameters away everywhere; None when some call cannot be followed."""
     ops: list[Splice] = []
     for path, view, declared in function.places:
-        spans = [_bytes(view, p.first, p.last) for p in declared.parameters]
+        spans = [view.file.extent(p.first, p.last) for p in declared.parameters]
         ops += [Splice(path, a, b) for a, b in list_cuts(spans, [i in dropped for i in range(function.size)])]
     names = {(path, f.name) for path, _, f in function.places}
     for path, view in cxx_files(tree):
         for arguments in _calls(path, view, function.name, names):
             if len(arguments) > function.size:
                 return None
-            spans = [_bytes(view, a, b) for a, b in arguments]
+            spans = [view.file.extent(a, b) for a, b in arguments]
             ops += [Splice(path, a, b) for a, b in list_cuts(spans, [i in dropped for i in range(len(arguments))])]
     return ops if _schemas_without(tree, function.registered, dropped, ops) else None
 
@@ -168,10 +168,6 @@ def _calls(path: str, view: Outline, name: str, declared: set[tuple[str, int]]) 
             yield [a for a in file.split(opening + 1, file.match[opening] - 1) if a[0] <= a[1]]
 
 
-def _bytes(view: Outline, first: int, last: int) -> tuple[int, int]:
-    return view.file.tokens[first].start, view.file.tokens[last].end
-
-
 def _lambda_parameters(tree: SourceTree, line: Registration) -> Iterator[Edit]:
     """Unused parameters of a lambda that is registered in place."""
     file = line.view.file
@@ -184,7 +180,7 @@ def _lambda_parameters(tree: SourceTree, line: Registration) -> Iterator[Edit]:
     body = {file.text(i) for i in range(function.body.open, function.body.close)}
     for index, (_, last) in enumerate(items):
         if file.kind(last) == "word" and file.text(last) not in body:
-            cuts = list_cuts([_bytes(line.view, a, b) for a, b in items], [i == index for i in range(len(items))])
+            cuts = list_cuts([file.extent(a, b) for a, b in items], [i == index for i in range(len(items))])
             ops = [Splice(line.path, a, b) for a, b in cuts]
             if _schemas_without(tree, [line], {index}, ops):
                 yield Edit(tuple(ops), f"parameter {index + 1} of {line.op}", 10)
@@ -238,7 +234,7 @@ def _natural_result(function: FunctionGroup, types: TypesByPlace) -> Iterator[Ed
     known: set[str | None] = set()
     for statement in returns_of(view, declared.body):
         if statement.last - 1 > statement.first:
-            known.add(types.get((path, *_bytes(view, statement.first + 1, statement.last - 1))))
+            known.add(types.get((path, *view.file.extent(statement.first + 1, statement.last - 1))))
     only = next(iter(known)) if len(known) == 1 else None
     natural = _NATURAL.get(plain_type(only)) if only else None
     if natural is None or natural == result or _NATURAL.get(result) == natural:
@@ -257,7 +253,7 @@ def _result_splice(path: str, view: Outline, function: Function, text: bytes) ->
         or view.file.kind(first) == "string"
     ):
         first += 1
-    return Splice(path, *_bytes(view, first, last), text)
+    return Splice(path, *view.file.extent(first, last), text)
 
 
 def _schema_results(function: FunctionGroup, result: str, ops: list[Splice]) -> bool:
@@ -288,7 +284,7 @@ def _plain_optionals(function: FunctionGroup) -> Iterator[Edit]:
             while file.text(first - 1) == "::" and file.kind(first - 2) == "word" and first - 2 >= parameter.first:
                 first -= 2
             ops.append(Splice(path, file.tokens[first].start, file.tokens[at + 2].start))
-            ops.append(Splice(path, *_bytes(view, end, end)))
+            ops.append(Splice(path, *view.file.extent(end, end)))
             if parameter.name is not None and parameter.last > parameter.name:
                 ops.append(Splice(path, file.tokens[parameter.name].end, file.tokens[parameter.last].end))
             if parameter.name is not None and declared.body is not None:
@@ -313,7 +309,7 @@ def _plain_uses(path: str, view: Outline, function: Function, name: str) -> Iter
         elif file.text(i - 1) == "*":
             multiplied = file.kind(i - 2) in ("word", "number") or file.text(i - 2) in (")", "]")
             if not multiplied:
-                yield Splice(path, *_bytes(view, i - 1, i - 1))
+                yield Splice(path, *view.file.extent(i - 1, i - 1))
 
 
 def _schemas_plain(function: FunctionGroup, index: int, ops: list[Splice]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reducer.edits.cxx_functions import (
     cxx_files,
@@ -51,30 +50,20 @@ class CxxBodies:
             return
         same = [p for p in function.parameters if plain_type(file.source(p.first, p.type_last)) == result]
         names = [file.text(p.name) for p in same if p.name is not None]
-        values = [names[0] if names else default_value(result)]
-        returns = returns_of(view, body)
-        for value in values:
-            if len(body.statements) > 1:
-                text = b" return %s; " % value.encode()
-                splice = Splice(path, inside.start, inside.end, text)
-                yield Edit((splice,), f"body of {name} to return {value}", inside.end - inside.start - len(text))
-            ops: list[Splice] = []
-            for statement in returns:
-                if statement.last - 1 <= statement.first:
-                    continue
-                start, end = file.tokens[statement.first + 1].start, file.tokens[statement.last - 1].end
+        value = names[0] if names else default_value(result)
+        if len(body.statements) > 1:
+            text = b" return %s; " % value.encode()
+            splice = Splice(path, inside.start, inside.end, text)
+            yield Edit((splice,), f"body of {name} to return {value}", inside.end - inside.start - len(text))
+        ops: list[Splice] = []
+        for statement in returns_of(view, body):
+            if statement.last - 1 > statement.first:
+                start, end = file.extent(statement.first + 1, statement.last - 1)
                 shown = file.source(statement.first + 1, statement.last - 1)
                 if shown not in (*names, "{}", "0", "false", "true"):
                     ops.append(Splice(path, start, end, value.encode()))
-            if ops:
-                yield Edit(tuple(ops), f"{name} returns {value}", max(1, sum(o.end - o.start for o in ops)))
-
-
-@dataclass(slots=True)
-class _Element:
-    statement: Statement
-    parent: int | None  # index of the element that this one stands in
-    names: set[str]  # identifiers in its own tokens (without those of elements inside it)
+        if ops:
+            yield Edit(tuple(ops), f"{name} returns {value}", max(1, sum(o.end - o.start for o in ops)))
 
 
 class CxxStatements:
@@ -97,7 +86,7 @@ class CxxStatements:
                 order = [i for i in range(len(collector.elements)) if i not in kept]
                 index = {element: len(edits) + k for k, element in enumerate(order)}
                 for i in order:
-                    statement = collector.elements[i].statement
+                    statement = collector.elements[i]
                     start, end = span(view.file, statement.first, statement.last)
                     label = " ".join(view.file.source(statement.first, statement.last).split())[:60]
                     edits.append(cut(path, start, end, label))
@@ -110,7 +99,7 @@ class _Collector:
 
     def __init__(self, view: Outline, body: Block, frozen: bool) -> None:
         self.file = view.file
-        self.elements: list[_Element] = []
+        self.elements: list[Statement] = []
         self.needs: list[set[int]] = []
         self._fixed: set[int] = set()
         if frozen:
@@ -140,7 +129,7 @@ class _Collector:
         owner = parent
         if removable:
             owner = len(self.elements)
-            self.elements.append(_Element(statement, parent, set()))
+            self.elements.append(statement)
             self.needs.append(set() if parent is None else {parent})
         position = statement.first
         nested = sorted(

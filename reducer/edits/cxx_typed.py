@@ -56,7 +56,7 @@ class TypedFunction:
 
     def type_of(self, first: int, last: int) -> str | None:
         """The type of the expression or variable that the tokens ``first`` to ``last`` spell, where it is known."""
-        return self.types.get((self.path, self.file.tokens[first].start, self.file.tokens[last].end))
+        return self.types.get((self.path, *self.file.extent(first, last)))
 
     def parameter_type(self, parameter: Parameter) -> str:
         """The plain type of a parameter; as written where none is known."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +65,7 @@ def _read(unit: CxxUnit, top: Any, found: References) -> None:
 
 
 def _note(unit: CxxUnit, cursor: Any, kind: Any, found: References) -> None:
-    spelled = _file_place(unit, cursor.location)
+    spelled = unit.written(cursor.location)
     if spelled is None:
         return
     if kind.is_declaration():
@@ -135,13 +134,3 @@ def _identity(unit: CxxUnit, cursor: Any, kind: Any) -> str:
 def _spells(unit: CxxUnit, place: Place, name: str) -> bool:
     raw = name.encode("utf-8", "surrogateescape")
     return bool(raw) and unit.tree[place[0]][place[1] : place[1] + len(raw)] == raw
-
-
-def _file_place(unit: CxxUnit, location: Any) -> Place | None:
-    """Where a location is written: inside a macro's arguments that is the argument, not the macro's name."""
-    library = cindex.conf.lib
-    file, offset = cindex.c_object_p(), ctypes.c_uint()
-    library.clang_getFileLocation(location, ctypes.byref(file), None, None, ctypes.byref(offset))
-    if not file:
-        return None
-    return unit.place_in(cindex.File(file).name, offset.value)

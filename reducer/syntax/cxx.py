@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from ctypes import CFUNCTYPE, POINTER, byref, c_uint, c_void_p
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -19,7 +20,6 @@ from typing import Any
 
 import clang.cindex as cindex
 
-from reducer.syntax.cxx_text import declaration_span
 from reducer.tree import SourceTree
 
 ROOT = "/reduce-tree"
@@ -55,19 +55,14 @@ class Span:
     start: int
     end: int
 
-    def covers(self, other: Span) -> bool:
-        return self.path == other.path and self.start <= other.start and other.end <= self.end
-
 
 @dataclass(frozen=True, slots=True)
 class CxxDiagnostic:
-    """A diagnostic of the parse. ``path`` is "" outside the tree; ``offset`` counts bytes from 0."""
+    """An error of the parse. ``path`` is "" outside the tree, where ``line`` is 0."""
 
-    severity: int  # libclang's: 2 warning, 3 error, 4 fatal
     message: str
     path: str
     line: int
-    offset: int
 
 
 @dataclass(slots=True, eq=False)
@@ -88,32 +83,19 @@ class CxxUnit:
         """(path, byte offset) of a source location in the tree; a macro's expansion counts where it is written."""
         if location is None or location.file is None:
             return None
-        return self.place_in(location.file.name, location.offset)
+        return self._in_tree(location.file.name, location.offset)
 
-    def place_in(self, name: str, offset: int) -> tuple[str, int] | None:
-        """The same for libclang's name of the file."""
+    def written(self, location: Any) -> tuple[str, int] | None:
+        """Like ``place``, but what stands in a macro's argument counts where the argument is written."""
+        handle, line, column, offset = c_void_p(), c_uint(), c_uint(), c_uint()
+        _file_location()(location, byref(handle), byref(line), byref(column), byref(offset))
+        if not handle.value:
+            return None
+        return self._in_tree(cindex.File(cindex.c_object_p.from_buffer(handle)).name, offset.value)
+
+    def _in_tree(self, name: str, offset: int) -> tuple[str, int] | None:
         path = self.local(name)
         return None if path is None or path not in self.tree else (path, offset)
-
-    def span(self, cursor: Cursor) -> Span | None:
-        """The cursor's own extent, without the trailing ``;`` and leading comments."""
-        start, end = self.place(cursor.extent.start), self.place(cursor.extent.end)
-        if start is None or end is None or start[0] != end[0] or start[1] > end[1]:
-            return None
-        return Span(start[0], start[1], end[1])
-
-    def whole_span(self, cursor: Cursor) -> Span | None:
-        """The extent with what belongs to it: template header, attributes, leading comments, trailing ``;``."""
-        span = self.span(cursor)
-        if span is None:
-            return None
-        start, end = declaration_span(self.tree[span.path], span.start, span.end)
-        return Span(span.path, start, end)
-
-    def text(self, cursor: Cursor) -> bytes:
-        """The bytes of the cursor's own extent; b"" outside the tree."""
-        span = self.span(cursor)
-        return b"" if span is None else self.tree[span.path][span.start : span.end]
 
     def top_level(self) -> list[Cursor]:
         """The file-level cursors that stand in the tree, in order.
@@ -139,10 +121,8 @@ class CxxUnit:
         found: list[CxxDiagnostic] = []
         for item in () if self.tu is None else self.tu.diagnostics:
             if item.severity >= cindex.Diagnostic.Error:
-                path, offset = self.place(item.location) or ("", 0)
-                found.append(
-                    CxxDiagnostic(item.severity, item.spelling, path, item.location.line if path else 0, offset)
-                )
+                path, _ = self.place(item.location) or ("", 0)
+                found.append(CxxDiagnostic(item.spelling, path, item.location.line if path else 0))
         return found
 
     def files(self) -> list[str]:
@@ -315,6 +295,14 @@ def builtin_headers() -> str:
         if (directory / "include/stddef.h").is_file():
             return str(directory)
     raise RuntimeError("clang's own headers are missing: install the clang-tidy wheel (pip install clang-tidy)")
+
+
+@cache
+def _file_location() -> Any:
+    """``clang_getFileLocation``, which the binding leaves out; a prototype of its own, as the library is shared."""
+    unsigned = POINTER(c_uint)
+    prototype = CFUNCTYPE(None, cindex.SourceLocation, POINTER(c_void_p), unsigned, unsigned, unsigned)
+    return prototype(("clang_getFileLocation", cindex.conf.lib))
 
 
 def _local(name: str, root: str) -> str | None:

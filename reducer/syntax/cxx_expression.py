@@ -33,12 +33,6 @@ class Expression:
     mark: int = -1
     named: bool = False
 
-    def walk(self) -> Iterator[Expression]:
-        """This expression and all below it, outer before inner."""
-        yield self
-        for part in self.parts:
-            yield from part.walk()
-
 
 _BINARY = {
     "||": 3, "&&": 4, "|": 5, "^": 6, "&": 7, "==": 8, "!=": 8, "<": 9, ">": 9, "<=": 9, ">=": 9, "<=>": 9, "<<": 10,

@@ -20,7 +20,7 @@ _WRAPPERS = {"TORCH_FN", "TORCH_FN_TYPE", "wrap_pybind_function", "wrap_pybind_f
 
 @dataclass(frozen=True, slots=True)
 class OpRegistration:
-    """One ``m.def`` or ``m.impl``: bytes ``start:end`` of ``path`` are the line, or the link of a chain.
+    """One ``m.def`` or ``m.impl``; ``chunk`` is the line, or the link of a chain.
 
     ``name`` includes an overload name (``size.one``). ``schema`` is the whole schema string of a ``def`` that has
     one; ``function`` the implementing C++ function as written (``ns::f``), None for a lambda or a bare schema;
@@ -34,8 +34,6 @@ class OpRegistration:
     function: str | None
     key: str
     path: str
-    start: int
-    end: int
     chunk: int  # index into chunks(tree[path])
     call: str
     literal: int
@@ -55,8 +53,6 @@ class Binding:
     name: str
     function: str | None
     path: str
-    start: int
-    end: int
     chunk: int
     call: str
     literal: int
@@ -104,7 +100,7 @@ def _row(path: str, file: TokenFile, piece: Chunk, index: int) -> list[OpRegistr
         return []
     function = _function(file, *arguments[1]) if len(arguments) > 1 else None
     literal = _literals(file, arguments[0])[0]
-    return [Binding(name, function, path, piece.start, piece.end, index, "row", literal, tuple(arguments))]
+    return [Binding(name, function, path, index, "row", literal, tuple(arguments))]
 
 
 def _calls(path: str, file: TokenFile, pieces: tuple[Chunk, ...], index: int) -> list[OpRegistration | Binding]:
@@ -133,7 +129,7 @@ def _calls(path: str, file: TokenFile, pieces: tuple[Chunk, ...], index: int) ->
         if name is None or named is None:
             continue
         function = next((f for a in arguments[1:] or arguments if (f := _function(file, *a)) is not None), None)
-        place = (path, piece.start, piece.end, index, call, _literals(file, named)[0], tuple(arguments))
+        place = (path, index, call, _literals(file, named)[0], tuple(arguments))
         if constructed or call == "op" or is_op:
             head = op_name(name)
             if head is not None:

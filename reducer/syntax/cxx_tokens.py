@@ -181,6 +181,10 @@ class TokenFile:
     def kind(self, index: int) -> str:
         return self.tokens[index].kind if 0 <= index < len(self.tokens) else ""
 
+    def extent(self, first: int, last: int) -> tuple[int, int]:
+        """The bytes from token ``first`` to token ``last``, both included."""
+        return self.tokens[first].start, self.tokens[last].end
+
     def source(self, first: int, last: int) -> str:
         """The text from token ``first`` to token ``last``, both included, as written."""
         if first > last:

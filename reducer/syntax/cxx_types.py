@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from ctypes import CFUNCTYPE, POINTER, byref, c_uint, c_void_p
-from functools import cache
-from typing import Any
-
 import clang.cindex as cindex
 
 from reducer.syntax.cxx import CxxUnit, kind_of
@@ -32,11 +28,11 @@ def types_of(unit: CxxUnit) -> TypesByPlace:
         if not spelling or spelling.startswith("<") or "type-parameter-" in spelling:
             continue
         if variable:
-            place = _place(unit, cursor.location)
+            place = unit.written(cursor.location)
             if place is not None and cursor.spelling:
                 found[(place[0], place[1], place[1] + len(cursor.spelling.encode()))] = spelling
             continue
-        start, end = _place(unit, cursor.extent.start), _place(unit, cursor.extent.end)
+        start, end = unit.written(cursor.extent.start), unit.written(cursor.extent.end)
         if start is not None and end is not None and start[0] == end[0] and start[1] < end[1]:
             found[(start[0], start[1], end[1])] = spelling
     return found
@@ -48,22 +44,3 @@ def plain_spelling(spelling: str) -> str:
     if not spelling.endswith("*"):
         spelling = spelling.removeprefix("const ").removesuffix(" const")
     return spelling
-
-
-def _place(unit: CxxUnit, location: Any) -> tuple[str, int] | None:
-    """Like ``CxxUnit.place``, but a macro's argument counts where the argument is written."""
-    handle, line, column, offset = c_void_p(), c_uint(), c_uint(), c_uint()
-    _file_location()(location, byref(handle), byref(line), byref(column), byref(offset))
-    if not handle.value:
-        return None
-    file = cindex.File(cindex.c_object_p.from_buffer(handle))
-    path = unit.local(file.name)
-    return None if path is None or path not in unit.tree else (path, offset.value)
-
-
-@cache
-def _file_location() -> Any:
-    """``clang_getFileLocation``, which the binding leaves out; a prototype of its own, as the library is shared."""
-    unsigned = POINTER(c_uint)
-    prototype = CFUNCTYPE(None, cindex.SourceLocation, POINTER(c_void_p), unsigned, unsigned, unsigned)
-    return prototype(("clang_getFileLocation", cindex.conf.lib))

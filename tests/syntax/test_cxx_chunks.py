@@ -149,5 +149,5 @@ def test_registrations() -> None:
         ("go", "Thing::go"),
         ("eight", "eight"),
     ]
-    two = ops(tree)[2]
+    two = chunks(REGISTERING)[ops(tree)[2].chunk]
     assert REGISTERING[two.start : two.end] == b'.def("three", [](int x) { return x; })'

@@ -21,8 +21,8 @@ from benchmarks.libraries.library import Expected, Library
 from benchmarks.libraries.registry import LIBRARIES
 
 HEADER = (
-    "| library | stage | symbol | form | script | C++ | setup | valid on re-run | queries | seconds | exit | as expected "
-    "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+    "| library | stage | symbol | form | script | C++ | setup | valid on re-run | queries | seconds | exit "
+    "| as expected |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 )
 
 

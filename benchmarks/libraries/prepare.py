@@ -101,10 +101,10 @@ def environment(library: Library, python: Path, place: Path) -> Path:
     interpreter = folder / "bin" / "python"
     done = folder / "complete"
     if not done.exists():
-        script = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        packages = subprocess.run([str(python), "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-        own = subprocess.run([str(python), "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True)
-        if own.stdout.strip() != sys.base_prefix:
+        script = "import sys, sysconfig; print(sysconfig.get_path('purelib'), sys.base_prefix, sep='\\n')"
+        asked = subprocess.run([str(python), "-c", script], capture_output=True, text=True, check=True)
+        packages, base = asked.stdout.split("\n")[:2]
+        if base != sys.base_prefix:
             raise PrepareError(f"{python} is of another Python than the one that runs the benchmark")
         venv.create(folder, clear=True, symlinks=True)
         site = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"

@@ -16,7 +16,7 @@ from reducer.frameworks.shims import read_log
 from reducer.frameworks.side import Side, call_log, site_of
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.observation import Observation, SideName, Step
-from reducer.world import recorder
+from reducer.world import recorder, tracer
 from reducer.world.commands import parse_simple
 from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
@@ -101,8 +101,11 @@ class Runner:
                 all(run_once(True) for _ in range(more(seen)))
             return seen
 
-    def record(self, side: Side, candidate: Candidate) -> dict[str, Any]:
-        """What the recorder (``world/recorder.py``) saw in one run; {} when the command cannot be recorded."""
+    def record(self, side: Side, candidate: Candidate, *, trace: bool = False) -> dict[str, Any]:
+        """What the recorder (``world/recorder.py``) saw in one run; {} when the command cannot be recorded.
+
+        ``trace`` logs the operations of a script (``world/tracer.py``) in place of its lines.
+        """
         command = parse_simple(candidate.recipe.for_side(side.name) or "")
         if command is None:
             return {}
@@ -111,7 +114,8 @@ class Runner:
             self._build(side, candidate, places, env, fast=True)
             out = places.tmp / "record.json"
             script = shutil.copy2(recorder.__file__, places.home / "recorder.py")
-            argv = recorder.command(command.argv, str(script), str(out), str(places.tree))
+            shutil.copy2(tracer.__file__, places.home / "tracer.py")
+            argv = recorder.command(command.argv, str(script), str(out), str(places.tree), trace)
             if argv is None:
                 return {}
             run(

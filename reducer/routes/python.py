@@ -31,6 +31,7 @@ from reducer.oracle.candidate import Candidate, Recipe
 from reducer.routes.context import RUN_SCRIPT, Context, pytest_node, script_source
 from reducer.slicing.python import executed_slice
 from reducer.slicing.recorded import synthesise
+from reducer.slicing.traced import straight_lines
 from reducer.syntax.python import parse_source
 from reducer.tree import SourceTree
 
@@ -45,6 +46,9 @@ def reduce_python(context: Context) -> None:
         return
     to_script(context, record)
     without_build(context)
+    if traced(context):
+        polish(context)
+        return
     slices(context)
     fine(context)
 
@@ -112,6 +116,18 @@ def _preludes(tree: SourceTree) -> Iterator[SourceTree]:
         yield tree.updated({SCRIPT: scoped})
     if module is not None and not switches_compat(module.tree.body):
         yield tree
+
+
+def traced(context: Context) -> bool:
+    """The operations on tensors that lead to the failure, in a straight line: when they fail the same way, all other
+    code goes."""
+    reduction, best = context.reduction, context.reduction.best
+    if best.recipe.build is not None or best.recipe.run != RUN_SCRIPT:
+        return False
+    for text in straight_lines(context.runner.record(context.paddle, best, trace=True))[:REPLAYS]:
+        if reduction.tree(SourceTree({SCRIPT: text.encode()}), "the operations that lead to the failure"):
+            return True
+    return False
 
 
 def without_build(context: Context) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from reducer.edits.prelude import PRELUDE
 from reducer.slicing.recorded_values import Described, Style, Unsynthesisable, source, styles
 
 _NAMES = ("x", "y", "z", "w", "u", "v", "a", "b", "c", "d")
-_ALWAYS_LOADED = ("torch", "torch.nn", "torch.nn.functional", "torch.autograd", "torch.cuda", "torch.linalg")
+ALWAYS_LOADED = ("torch", "torch.nn", "torch.nn.functional", "torch.autograd", "torch.cuda", "torch.linalg")
 
 
 def synthesise(record: Mapping[str, Any], node: str | None = None, own: Collection[str] = ()) -> list[str]:
@@ -306,11 +305,10 @@ class _Writer:
         line = self.imports.get(root.id)
         if line is None:
             return node
-        dotted = _dotted(line)
-        if dotted.split(".")[0] == "torch" and (dotted.rpartition(".")[0] or "torch") in _ALWAYS_LOADED:
-            return _parse(dotted + ast.unparse(node)[len(root.id) :])
-        if line.split()[1].split(".")[0] in sys.stdlib_module_names or dotted:
-            self.needed[line] = None
+        full = dotted(line)
+        if full.split(".")[0] == "torch" and (full.rpartition(".")[0] or "torch") in ALWAYS_LOADED:
+            return _parse(full + ast.unparse(node)[len(root.id) :])
+        self.needed[line] = None
         return node
 
 
@@ -318,7 +316,7 @@ def _named(node: ast.AST) -> bool:
     return isinstance(node, ast.Name | ast.Attribute)
 
 
-def _dotted(line: str) -> str:
+def dotted(line: str) -> str:
     """What the one name of an import statement stands for: ``from torch import nn`` -> ``torch.nn``."""
     statement = ast.parse(line).body[0]
     if isinstance(statement, ast.ImportFrom):

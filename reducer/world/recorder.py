@@ -2,12 +2,14 @@
 
 A stand-alone module (standard library only): it runs inside the case's interpreter, which need not have this project:
 
-    python recorder.py --out FILE --root DIR -- [-m MODULE | -c CODE | SCRIPT] ARGS...
+    python recorder.py --out FILE --root DIR [--trace] -- [-m MODULE | -c CODE | SCRIPT] ARGS...
 
 FILE gets JSON when the process ends, by an exception too: ``executed`` (path -> lines), ``read`` (data files opened),
 ``tests`` (for each pytest node: outcome, callspec indices, fixtures and their files) and ``failures``. Each
 failure holds the chain of exceptions, root cause first; each of these has its ``site``: the failing expression of the
-innermost frame below DIR and the values of what it is made of. FILE.lines is written through while the program runs
+innermost frame below DIR and the values of what it is made of. With --trace FILE gets
+``operations`` too: what ``tracer.py``, a file beside this one, logs of a script; values that these made are given as
+references then. FILE.lines is written through while the program runs
 (``path:line``, each line once, in the order of first execution), so that it also survives a crash of the process.
 """
 
@@ -15,6 +17,7 @@ import ast
 import builtins
 import contextlib
 import copy
+import importlib
 import itertools
 import json
 import os
@@ -44,6 +47,7 @@ class Recorder:
         self.read: set[str] = set()
         self.tests: dict[str, dict[str, Any]] = {}
         self.failures: list[dict[str, Any]] = []
+        self.tracer: Any = None
         self.pid = os.getpid()
         self.lines = os.open(out + ".lines", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
 
@@ -70,6 +74,8 @@ class Recorder:
     def stop(self) -> None:
         sys.settrace(None)
         threading.settrace(None)
+        if self.tracer is not None:
+            self.tracer.closed = True
 
     def _trace(self, frame: types.FrameType, event: str, argument: object) -> Any:
         path = self.relative(frame.f_code.co_filename)
@@ -133,6 +139,8 @@ class Recorder:
             "tests": self.tests,
             "failures": self.failures,
         }
+        if self.tracer is not None:
+            record["operations"] = self.tracer.operations
         temporary = self.out + ".part"
         with open(temporary, "w", encoding="utf-8") as stream:
             json.dump(record, stream)
@@ -334,6 +342,9 @@ _EFFECTS = {"pop", "append", "next", "backward", "step", "send", "read", "write"
 
 def describe(value: object, depth: int = 0) -> dict[str, Any]:
     """A value as JSON: literals as source text, tensors by shape, dtype and small contents, torch's things by name."""
+    made = _made(value)
+    if made is not None:
+        return {"kind": "reference", "of": made}
     if type(value) in (type(None), type(Ellipsis), bool, int, str, bytes) and len(repr(value)) < 500:
         return {"kind": "literal", "source": "..." if value is Ellipsis else repr(value)}
     if type(value) in (float, complex):
@@ -364,6 +375,14 @@ def describe(value: object, depth: int = 0) -> dict[str, Any]:
     if isinstance(value, (types.MethodType, types.BuiltinMethodType)) and _is_tensor(receiver):
         return {"kind": "method", "name": value.__name__, "self": _tensor(receiver)}
     return _named(value, depth)
+
+
+def _no_trace(value: object) -> Any:
+    return None
+
+
+_made = _no_trace  # which operation of a trace made a value
+tracer_module: Any = None
 
 
 def _number(value: object) -> str:
@@ -445,10 +464,13 @@ def _opaque(value: object) -> dict[str, Any]:
 # -- running -----------------------------------------------------------------------------------------------------
 
 
-def record(out: str, root: str, arguments: list[str]) -> None:
+def record(out: str, root: str, arguments: list[str], trace: bool = False) -> None:
     """Run ``[-m MODULE | -c CODE | SCRIPT] ARGS...`` as ``python`` would, and record it."""
     recorder = Recorder(out, root)
-    recorder.install()
+    if trace:
+        _install_tracer(recorder)
+    else:
+        recorder.install()
     try:
         _run(recorder, arguments)
     except SystemExit:
@@ -464,6 +486,17 @@ def record(out: str, root: str, arguments: list[str]) -> None:
     finally:
         recorder.stop()
         recorder.dump()
+
+
+def _install_tracer(recorder: Recorder) -> None:
+    """Load the file beside this one, wherever the two were put."""
+    global _made, tracer_module
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    tracer_module = importlib.import_module("tracer")
+    del sys.path[0]
+    recorder.tracer = tracer_module.Tracer(lambda filename: recorder.relative(filename) is not None, describe)
+    tracer_module.install(recorder.tracer)
+    _made = recorder.tracer.reference
 
 
 def _frozen(trace: types.TracebackType) -> bool:
@@ -488,16 +521,23 @@ def _run(recorder: Recorder, arguments: list[str]) -> None:
     else:
         sys.argv = list(arguments)
         sys.path[0] = os.path.dirname(os.path.realpath(arguments[0]))
+        if recorder.tracer is not None:
+            with open(arguments[0], "rb") as stream:
+                code = tracer_module.compiled(stream.read(), arguments[0])
+            main_module = sys.modules["__main__"] = types.ModuleType("__main__")
+            main_module.__dict__.update(__file__=arguments[0], __builtins__=builtins)
+            exec(code, main_module.__dict__)
+            return
         runpy.run_path(arguments[0], run_name="__main__")
 
 
 _FLAGS_WITH_VALUE = ("-W", "-X")
 
 
-def command(argv: Sequence[str], recorder: str, out: str, root: str) -> list[str] | None:
+def command(argv: Sequence[str], recorder: str, out: str, root: str, trace: bool = False) -> list[str] | None:
     """The command line that records ``argv`` (``python ...`` or ``pytest ...``); None for any other program."""
     name = os.path.basename(argv[0]) if argv else ""
-    head = [recorder, "--out", out, "--root", root, "--"]
+    head = [recorder, "--out", out, "--root", root, *(["--trace"] if trace else []), "--"]
     if name in ("pytest", "py.test"):
         return ["python", *head, "-m", "pytest", *argv[1:]]
     if not name.startswith("python"):
@@ -532,9 +572,12 @@ def load(out: str) -> dict[str, Any]:
 
 def main() -> None:
     arguments = sys.argv[1:]
+    trace = arguments[4:5] == ["--trace"]
+    if trace:
+        del arguments[4]
     if len(arguments) < 6 or arguments[0] != "--out" or arguments[2] != "--root" or arguments[4] != "--":
         sys.exit("usage: recorder.py --out FILE --root DIR -- [-m MODULE | -c CODE | SCRIPT] ARGS...")
-    record(os.path.abspath(arguments[1]), arguments[3], arguments[5:])
+    record(os.path.abspath(arguments[1]), arguments[3], arguments[5:], trace)
 
 
 if __name__ == "__main__":

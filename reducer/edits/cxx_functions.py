@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from reducer.syntax.cxx import is_cxx
 from reducer.syntax.cxx_outline import Function, Outline, outline
 from reducer.syntax.cxx_statements import Block, Statement
+from reducer.syntax.cxx_text import whole_lines
 from reducer.syntax.cxx_tokens import TokenFile
 from reducer.tree import SourceTree
 
@@ -66,18 +67,8 @@ def returns_of(outline: Outline, block: Block) -> list[Statement]:
 
 
 def span(file: TokenFile, first: int, last: int) -> tuple[int, int]:
-    """Bytes of a token range with the indentation and line end around it when it fills whole lines."""
-    start, end = file.tokens[first].start, file.tokens[last].end
-    content = file.content
-    begin = start
-    while begin > 0 and content[begin - 1 : begin] in (b" ", b"\t"):
-        begin -= 1
-    stop = end
-    while stop < len(content) and content[stop : stop + 1] in (b" ", b"\t", b"\r"):
-        stop += 1
-    if (begin == 0 or content[begin - 1 : begin] == b"\n") and content[stop : stop + 1] == b"\n":
-        return begin, stop + 1
-    return start, end
+    """Bytes of a token range, of its whole lines when it fills them."""
+    return whole_lines(file.content, *file.extent(first, last))
 
 
 def is_inherited(view: Outline, function: Function) -> bool:

@@ -88,12 +88,13 @@ def _lead_start(content: bytes, tokens: tuple[Token, ...], first: int, start: in
 
 
 def whole_lines(content: bytes, start: int, end: int) -> tuple[int, int]:
-    """Grow a range that shares its lines with nothing but blanks to those whole lines, the newline included."""
+    """Grow a range that shares its lines with nothing but blanks, or a ``//`` comment behind it that ends there, to those
+    whole lines, the newline included."""
     line = content.rfind(b"\n", 0, start) + 1
     newline = content.find(b"\n", end)
     stop = newline if newline >= 0 else len(content)
     rest = content[end:stop].strip()
-    if content[line:start].strip() or (rest and not rest.startswith(b"//")):
+    if content[line:start].strip() or (rest and (not rest.startswith(b"//") or rest.endswith(b"\\"))):
         return start, end
     return line, stop + 1 if newline >= 0 else stop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reducer.syntax.cxx_text import declaration_span, strip_comments
+from reducer.syntax.cxx_text import declaration_span, strip_comments, whole_lines
 from reducer.syntax.cxx_tokens import code_tokens, tokenize
 
 PIECES = st.sampled_from(
@@ -70,3 +70,15 @@ def test_a_declaration_takes_its_comments_template_header_and_semicolon() -> Non
     start = source.index(b"void")
     begin, end = declaration_span(source, start, source.index(b"(T);") + 3)
     assert source[begin:end] == source[source.index(b"// near") : source.index(b"int after")]
+
+
+def test_what_fills_its_lines_goes_with_them_and_with_the_comment_behind_it() -> None:
+    source = b"int a;  // why\n  int b;\nint c; int d;\nint e;  // goes on \\\n here\nint f;"
+    cut = {name: whole_lines(source, at := source.index(b"int " + name), at + 6) for name in (b"a", b"b", b"c", b"e", b"f")}
+    assert {name: source[start:end] for name, (start, end) in cut.items()} == {
+        b"a": b"int a;  // why\n",
+        b"b": b"  int b;\n",
+        b"c": b"int c;",
+        b"e": b"int e;",
+        b"f": b"int f;",
+    }

@@ -88,8 +88,8 @@ def _lead_start(content: bytes, tokens: tuple[Token, ...], first: int, start: in
 
 
 def whole_lines(content: bytes, start: int, end: int) -> tuple[int, int]:
-    """Grow a range that shares its lines with nothing but blanks, or a ``//`` comment behind it that ends there, to those
-    whole lines, the newline included."""
+    """Grow a range to its whole lines, the newline included, when nothing shares them but blanks and a ``//`` comment
+    behind it that ends there."""
     line = content.rfind(b"\n", 0, start) + 1
     newline = content.find(b"\n", end)
     stop = newline if newline >= 0 else len(content)

@@ -20,6 +20,7 @@ from reducer.oracle.signature import describe
 from reducer.report.result import Commands, Confirmed, MreResult, SearchStats
 from reducer.report.sizes import measure
 from reducer.tree import SourceTree
+from reducer.world.commands import parse_simple
 
 CONTROL = "env USE_TORCH=1 "
 
@@ -62,7 +63,16 @@ def commands_of(recipe: Recipe) -> Commands:
     def control(command: str | None) -> str | None:
         return CONTROL + command if command is not None else None
 
-    return Commands(recipe.build, recipe.run, control(recipe.build), control(recipe.control_run or recipe.run))
+    def plain(command: str | None) -> str | None:
+        """Variables are given by ``env``, which needs no shell."""
+        simple = parse_simple(command or "")
+        return (
+            f"env {command}" if simple is not None and simple.env and not str(command).startswith("env ") else command
+        )
+
+    return Commands(
+        plain(recipe.build), plain(recipe.run), control(recipe.build), control(recipe.control_run or recipe.run)
+    )
 
 
 def result_of(

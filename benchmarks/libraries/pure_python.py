@@ -220,7 +220,7 @@ LIBRARIES = (
         "torchmetrics",
         "1.9.0",
         TORCHMETRICS,
-        Expected("run"),
+        Expected("import"),
         ("lightning-utilities",),
         changes=(Change("torchmetrics/metric.py", "    @torch.jit.unused\n", "", 2),),
     ),

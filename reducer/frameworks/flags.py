@@ -55,11 +55,13 @@ def units(observation: Observation) -> tuple[Unit, ...]:
 
 def extension_names(observation: Observation) -> tuple[str, ...]:
     """Dotted names of the extension modules that the build linked."""
+    chosen = re.search(r"--build-lib[= ](\S+)", observation.build.command if observation.build else "")
+    library = rf"build/lib[^/]*|{re.escape(posixpath.normpath(chosen.group(1)))}" if chosen else r"build/lib[^/]*"
     names: list[str] = []
     for call in observation.calls:
         if call.links and "-o" in call.argv[:-1]:
             output = call.argv[call.argv.index("-o") + 1]
-            match = re.search(r"(?:^|/)build/lib[^/]*/(.+?)\.(?:cpython-[^/]*\.|abi3\.)?so$", output)
+            match = re.search(rf"(?:^|/)(?:{library})/(.+?)\.(?:cpython-[^/]*\.|abi3\.)?so$", output)
             if match and match.group(1).replace("/", ".") not in names:
                 names.append(match.group(1).replace("/", "."))
     return tuple(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,13 @@ class Context:
     clang: ClangTier | None
     say: Callable[[str], None]
     setup_template: str
+
+    @property
+    def run_script(self) -> str:
+        """The command that runs the script as the failing command found its modules."""
+        simple = parse_simple(self.reduction.best.recipe.run or "")
+        path = simple.env.get("PYTHONPATH") if simple is not None else None
+        return f"PYTHONPATH={shlex.quote(path)} {RUN_SCRIPT}" if path else RUN_SCRIPT
 
     def use_front_end(self) -> None:
         """Let the compiler front end judge C++ from here on, if it sees what the real build saw."""
@@ -67,7 +75,8 @@ def script_source(command: str | None, tree: SourceTree) -> tuple[str | None, st
         text = tree.text(path)
     else:
         return None
-    head = [f"import os\nos.environ[{name!r}] = {value!r}\n" for name, value in simple.env.items()]
+    variables = {name: value for name, value in simple.env.items() if name != "PYTHONPATH"}  # stays in the command
+    head = [f"import os\nos.environ[{name!r}] = {value!r}\n" for name, value in variables.items()]
     head += [f"import sys\nsys.argv[1:] = {arguments!r}\n"] if arguments else []
     return path, "".join(head) + text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -111,8 +112,11 @@ def _forms(context: Context, script: bytes | None) -> list[Form]:
     names = extension_names(context.baseline.control)
     own = list(dict.fromkeys(flag for unit in units(context.baseline.control) for flag in unit.own))
     main = loader_script() if script is None else module_imports(script, names)
+    layouts = dict.fromkeys([(IN_PLACE, RUN_SCRIPT)])
+    if context.run_script != RUN_SCRIPT and script is not None:  # what matters may be where the module lies
+        layouts[(context.reduction.best.recipe.build or IN_PLACE, context.run_script)] = None
 
-    def form(name: str, flags: Sequence[str]) -> Form:
+    def form(name: str, flags: Sequence[str], commands: tuple[str, str]) -> Form:
         def written(tree: SourceTree) -> Candidate | None:
             directories = include_dirs(context)
             merged = merge_sources(tree, parser(context), SOURCE, include_dirs=directories, comments=False)
@@ -122,11 +126,12 @@ def _forms(context: Context, script: bytes | None) -> list[Form]:
             files = {"setup.py": setup_script(context.setup_template, flags), SOURCE: source, SCRIPT: main}
             others = (p for p in tree if p.endswith(".py") and p not in files) if script is not None else ()
             rest = {path: module_imports(tree[path], names) for path in others}
-            return Candidate(SourceTree({**rest, **files}), Recipe(IN_PLACE, RUN_SCRIPT))
+            return Candidate(SourceTree({**rest, **files}), Recipe(*commands))
 
         return written
 
-    return [form(name, flags) for name in names or (NAME,) for flags in ([(), own] if own else [()])]
+    choices = itertools.product(layouts, names or (NAME,), [(), own] if own else [()])
+    return [form(name, flags, commands) for commands, name, flags in choices]
 
 
 def parser(context: Context) -> CxxParser | None:

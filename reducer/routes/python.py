@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,12 +36,14 @@ from reducer.slicing.recorded import synthesise
 from reducer.slicing.traced import straight_lines
 from reducer.syntax.python import parse_source
 from reducer.tree import SourceTree
+from reducer.world.commands import parse_simple
 
 REPLAYS = 12  # variants of a replayed call that are tried, plainest values first
 
 
 def reduce_python(context: Context) -> None:
     """Reduce a case whose failure shows when Python code is imported or run, without touching compiled sources."""
+    without_path(context)
     record = context.record()
     if replay(context, record):
         polish(context)
@@ -66,7 +70,8 @@ def replay(context: Context, record: dict[str, Any]) -> bool:
             tree = best.tree.updated({**rest, SCRIPT: script.encode()})
             build = best.recipe.build if script != text else None
             tree = tree if build else SourceTree({SCRIPT: script.encode()})
-            if reduction.accepts(Candidate(tree, Recipe(build, RUN_SCRIPT)), "replay of the failing call"):
+            run = context.run_script if build else RUN_SCRIPT
+            if reduction.accepts(Candidate(tree, Recipe(build, run)), "replay of the failing call"):
                 return True
     return False
 
@@ -102,7 +107,7 @@ def _scripts(context: Context, record: dict[str, Any]) -> Iterator[Candidate]:
                 trees.append(folded)
     for tree in trees:
         for variant in _preludes(tree):
-            yield Candidate(variant, Recipe(best.recipe.build, RUN_SCRIPT))
+            yield Candidate(variant, Recipe(best.recipe.build, context.run_script))
 
 
 def _preludes(tree: SourceTree) -> Iterator[SourceTree]:
@@ -122,12 +127,28 @@ def traced(context: Context) -> bool:
     """The operations on tensors that lead to the failure, in a straight line: when they fail the same way, all other
     code goes."""
     reduction, best = context.reduction, context.reduction.best
-    if best.recipe.build is not None or best.recipe.run != RUN_SCRIPT:
+    if best.recipe.build is not None or best.recipe.run not in (RUN_SCRIPT, context.run_script):
         return False
     for text in straight_lines(context.runner.record(context.paddle, best, trace=True))[:REPLAYS]:
         if reduction.tree(SourceTree({SCRIPT: text.encode()}), "the operations that lead to the failure"):
             return True
     return False
+
+
+def without_path(context: Context) -> None:
+    """Put the modules that PYTHONPATH leads to where Python looks anyway, so that the command does without it."""
+    best = context.reduction.best
+    simple = parse_simple(best.recipe.run or "")
+    if simple is None or best.recipe.build is not None or best.recipe.control_run or "PYTHONPATH" not in simple.env:
+        return
+    files = dict(best.tree.items())
+    for folder in simple.env["PYTHONPATH"].split(":"):
+        below = posixpath.normpath(folder) + "/"
+        for path in [p for p in files if p.startswith(below) and p[len(below) :] not in files]:
+            files[path[len(below) :]] = files.pop(path)
+    variables = [f"{name}={value}" for name, value in simple.env.items() if name != "PYTHONPATH"]
+    command = shlex.join([*variables, *simple.argv])
+    context.reduction.accepts(Candidate(SourceTree(files), Recipe(None, command)), "without PYTHONPATH")
 
 
 def without_build(context: Context) -> None:
@@ -151,6 +172,9 @@ def slices(context: Context) -> None:
     reduction.run(Restricted(Files(), lambda path: path != SCRIPT and (allowed(path) or not builds)))
     reduction.run(Restricted(PyDefinitions(), allowed))
     flatten(context)
+    best = context.reduction.best
+    if best.recipe.run == context.run_script != RUN_SCRIPT:
+        context.reduction.accepts(Candidate(best.tree, Recipe(best.recipe.build, RUN_SCRIPT)), "without PYTHONPATH")
 
 
 def _frames(record: dict[str, Any]) -> list[tuple[str, int]]:

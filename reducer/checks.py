@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,6 +20,7 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
     """The checks of a case that starts from ``tree``."""
     broken = {path for path in tree if path.endswith(".py") and _imports(tree[path]) is None}
     local = top_level(tree)
+    framework = _imports_torch(tree)
 
     def parses(candidate: Candidate) -> bool:
         """No Python file is broken that was whole at the start."""
@@ -34,7 +36,17 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
         files = candidate.tree.items()
         return not any(gone & (_imports(content) or frozenset()) for p, content in files if p.endswith(".py"))
 
-    return (parses, self_contained)
+    def has_framework(candidate: Candidate) -> bool:
+        """What runs imports torch if the case did: a compiled module needs its libraries in the process, and a warm
+        interpreter has them there whether it is imported or not."""
+        return not framework or candidate.recipe.build is None or _imports_torch(candidate.tree)
+
+    return (parses, self_contained, has_framework)
+
+
+def _imports_torch(tree: SourceTree) -> bool:
+    files = ((posixpath.basename(path), content) for path, content in tree.items() if path.endswith(".py"))
+    return any(name != "setup.py" and "torch" in (_imports(content) or ()) for name, content in files)
 
 
 def keeps_module(tree: SourceTree) -> Callable[[Candidate], bool]:

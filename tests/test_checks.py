@@ -45,3 +45,14 @@ def test_other_imports_are_nobodys_business() -> None:
 
 def test_a_build_may_make_what_is_imported() -> None:
     assert admitted(START, {"test.py": b"import lib\n"}, build="python setup.py build_ext --inplace")
+
+
+def test_what_is_built_runs_with_the_framework_imported() -> None:
+    """A warm interpreter has it in the process, so that only the real run would miss it."""
+    start = {"setup.py": b"import torch\n", "test.py": b"import torch\nimport _C\n"}
+    build = "python setup.py build_ext --inplace"
+    assert admitted(start, start, build)
+    assert not admitted(start, {**start, "test.py": b"import _C\n"}, build)
+    assert admitted(start, {"test.py": b"print(1)\n"}), "nothing is built"
+    without = {**start, "test.py": b"import _C\n"}
+    assert admitted(without, without, build), "the case did not import it either"

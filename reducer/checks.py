@@ -39,7 +39,8 @@ def for_case(tree: SourceTree) -> tuple[Callable[[Candidate], bool], ...]:
     def has_framework(candidate: Candidate) -> bool:
         """What runs imports torch if the case did: a compiled module needs its libraries in the process, and a warm
         interpreter has them there whether it is imported or not."""
-        return not framework or candidate.recipe.build is None or _imports_torch(candidate.tree)
+        recipe = candidate.recipe
+        return not framework or not recipe.build or not recipe.run or _imports_torch(candidate.tree)
 
     return (parses, self_contained, has_framework)
 

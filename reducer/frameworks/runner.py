@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from reducer.frameworks.shims import read_log
 from reducer.frameworks.side import Side, call_log, site_of
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.observation import Observation, SideName, Step
-from reducer.world import recorder, tracer
+from reducer.world import recorder, setup_recorder, tracer
 from reducer.world.commands import parse_simple
 from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
@@ -130,6 +131,27 @@ class Runner:
                 return recorder.load(str(out))
             except (OSError, ValueError):
                 return {}
+
+    def setup_calls(self, side: Side, candidate: Candidate) -> list[dict[str, Any]]:
+        """The extensions that the candidate's ``setup.py`` describes on ``side`` (``world/setup_recorder.py``); []
+        when it does not get that far."""
+        command = parse_simple(candidate.recipe.build or "")
+        if command is None or "setup.py" not in candidate.tree:
+            return []
+        by_script = "setup.py" in command.argv
+        given = command.argv[command.argv.index("setup.py") + 1 :] if by_script else ("build_ext", "--inplace")
+        with self._workspace.fresh() as places:
+            env = self._place(side, candidate, places, fast=True)
+            out = places.tmp / "calls.json"
+            script = shutil.copy2(setup_recorder.__file__, places.home / "setup_recorder.py")
+            argv = ["python", str(script), str(out), "setup.py", *given]
+            writable = (places.root,)
+            run(argv, places.tree, {**env, **command.env}, self.timeouts.run, writable=writable, limits=self._limits)
+            try:
+                calls: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8"))
+                return calls
+            except (OSError, ValueError):
+                return []
 
     def _place(self, side: Side, candidate: Candidate, places: QueryDirectory, fast: bool) -> dict[str, str]:
         """Write the candidate; the environment for its processes."""

@@ -57,6 +57,8 @@ def test_it_is_small(job: Job) -> None:
     assert job.done.returncode == 0, job.story
     own = sources(job.out)
     expected = {"repro.py"} if job.expect["form"] == "script" else {"setup.py", "csrc/mre.cc", "repro.py"}
+    if job.expect["stage"] == "link":  # it fails before there is anything to run
+        expected = expected - {"repro.py"}
     assert set(own) == expected
     for script in expected - {"csrc/mre.cc"}:
         assert PRELUDE.match(own[script]), own[script]
@@ -86,7 +88,8 @@ def test_pytorch_accepts_it(job: Job, tmp_path: Path) -> None:
     assert job.done.returncode == 0, job.story
     seen = rerun(job.out, "torch", PYTHON, tmp_path)
     assert seen.passed, seen.output
-    assert len(seen.codes) == (1 if job.expect["form"] == "script" else 2), "the control never ran its script"
+    one_command = job.expect["form"] == "script" or job.expect["stage"] == "link"
+    assert len(seen.codes) == (1 if one_command else 2), "the control never ran its script"
 
 
 def test_nothing_of_the_users_was_touched(job: Job) -> None:

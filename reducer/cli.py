@@ -25,6 +25,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+FailingCmd = Annotated[str | None, typer.Option(help="The command that fails on Paddle and passes under PyTorch.")]
+Repo = Annotated[Path, typer.Option(help="The library's checkout.")]
+BuildCmd = Annotated[
+    str | None, typer.Option(help="How the library is built. Default: found by itself; '' for no build.")
+]
+ControlCmd = Annotated[
+    str | None, typer.Option(help="Another command for the control, when the failing one needs Paddle's own API.")
+]
+Match = Annotated[
+    str | None, typer.Option(help="Regular expression that the failure's output must match to be the same failure.")
+]
 PaddlePython = Annotated[
     Path | None, typer.Option(help="Interpreter that has Paddle. Default: the python that runs this tool, else python.")
 ]
@@ -35,6 +46,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the
 Out = Annotated[Path, typer.Option(help="Where the MRE is written.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Compile jobs of one build.")]
 Timeout = Annotated[str, typer.Option(help="Seconds a run may take, or 'auto': from the baseline.")]
+Socket = Annotated[Path, typer.Option(help="The Unix socket at which the oracle answers.")]
+
+oracle = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="Let another reducer ask whether a candidate is the same failure."
+)
+app.add_typer(oracle, name="oracle")
 
 
 def _version(wanted: bool) -> None:
@@ -46,21 +63,13 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def reduce(
     context: typer.Context,
-    failing_cmd: Annotated[
-        str | None, typer.Option(help="The command that fails on Paddle and passes under PyTorch.")
-    ] = None,
-    repo: Annotated[Path, typer.Option(help="The library's checkout.")] = Path(),
-    build_cmd: Annotated[
-        str | None, typer.Option(help="How the library is built. Default: found by itself; '' for no build.")
-    ] = None,
+    failing_cmd: FailingCmd = None,
+    repo: Repo = Path(),
+    build_cmd: BuildCmd = None,
     paddle_python: PaddlePython = None,
     torch_python: TorchPython = None,
-    control_cmd: Annotated[
-        str | None, typer.Option(help="Another command for the control, when the failing one needs Paddle's own API.")
-    ] = None,
-    match: Annotated[
-        str | None, typer.Option(help="Regular expression that the failure's output must match to be the same failure.")
-    ] = None,
+    control_cmd: ControlCmd = None,
+    match: Match = None,
     timeout: Timeout = "auto",
     jobs: Jobs = 2,
     out: Out = Path("mre"),
@@ -148,6 +157,94 @@ def doctor(paddle_python: PaddlePython = None, torch_python: TorchPython = None,
                 print(f"         -> {finding.advice}")
     if any(finding.blocks for finding in findings):
         raise typer.Exit(Exit.ENVIRONMENT)
+
+
+@oracle.command("start")
+def oracle_start(
+    socket: Socket,
+    failing_cmd: FailingCmd = None,
+    repo: Repo = Path(),
+    build_cmd: BuildCmd = None,
+    paddle_python: PaddlePython = None,
+    torch_python: TorchPython = None,
+    control_cmd: ControlCmd = None,
+    match: Match = None,
+    timeout: Timeout = "auto",
+    jobs: Jobs = 2,
+    out: Annotated[Path, typer.Option(help="An earlier result in the checkout: no part of the case.")] = Path("mre"),
+    json_output: Json = False,
+) -> None:
+    """Run the case once on both sides, then answer questions about candidates until stopped or interrupted.
+
+    One line on standard output says that it is ready, and the command to ask. Exit codes: those of the main job.
+    """
+    if failing_cmd is None:
+        _fail(CaseError(Exit.USAGE, "--failing-cmd is missing. Give the test that fails on Paddle."), json_output)
+        return
+    import shlex
+
+    from reducer import oracle_client, oracle_service
+    from reducer.case import Settings
+    from reducer.console import Console
+
+    settings = Settings(
+        failing_cmd=failing_cmd,
+        repo=repo,
+        build_cmd=build_cmd,
+        paddle_python=paddle_python,
+        torch_python=torch_python,
+        control_cmd=control_cmd,
+        match=match,
+        timeout=_seconds(timeout, json_output),
+        jobs=jobs,
+        out=out,
+    )
+
+    def ready(failure: str, place: str) -> None:
+        command = shlex.join([sys.executable, "-I", "-S", oracle_client.__file__, "--socket", place])
+        if json_output:
+            print(json.dumps({"failure": failure, "ask": command}, ensure_ascii=False), flush=True)
+        else:
+            print(f"ready; ask with: {command} [DIRECTORY or FILE]", flush=True)
+
+    console = Console()
+    try:
+        console.say(oracle_service.run(settings, socket, console.say, ready))
+    except CaseError as error:
+        _fail(error, json_output)
+    except KeyboardInterrupt:
+        _fail(CaseError(Exit.INTERRUPTED, "interrupted before it was ready."), json_output)
+
+
+@oracle.command("ask")
+def oracle_ask(
+    socket: Socket,
+    candidate: Annotated[
+        str, typer.Argument(help="The candidate's directory, or one file of the tree. Default: the current directory.")
+    ] = "",
+    file: Annotated[
+        list[str] | None,
+        typer.Option(help="Take this file of the tree from there, by its path or its bare name, the rest as frozen."),
+    ] = None,
+    base: Annotated[str, typer.Option(help="Take what the candidate lacks from this directory.")] = "",
+    real: Annotated[bool, typer.Option("--real", help="By the real build and command, with no shortcut.")] = False,
+) -> None:
+    """Exit code 0: the same failure, and PyTorch passes; 1: not; 2: usage; 125: no oracle there, or no answer."""
+    from reducer import oracle_client
+
+    code, text = oracle_client.ask(str(socket), candidate, tuple(file or ()), base, real=real)
+    print(text, file=sys.stderr if code not in (oracle_client.SAME, oracle_client.NOT_SAME) else sys.stdout)
+    raise typer.Exit(code)
+
+
+@oracle.command("stop")
+def oracle_stop(socket: Socket) -> None:
+    """End the oracle and print what it was asked. Exit code 125: there is none."""
+    from reducer import oracle_client
+
+    code, text = oracle_client.exchange(str(socket), ["stop"])
+    print(text, file=sys.stderr if code else sys.stdout)
+    raise typer.Exit(code)
 
 
 def _main_job(settings: Settings, json_output: bool) -> None:

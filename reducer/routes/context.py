@@ -13,7 +13,8 @@ from reducer.edits.extension import SCRIPT
 from reducer.frameworks.runner import Runner
 from reducer.frameworks.side import Side
 from reducer.frameworks.syntax_tier import ClangTier
-from reducer.oracle.oracle import agrees
+from reducer.oracle.candidate import Candidate
+from reducer.oracle.oracle import Oracle, agrees
 from reducer.reduction import Reduction
 from reducer.tree import SourceTree
 from reducer.world.commands import parse_simple
@@ -44,15 +45,18 @@ class Context:
 
     def use_front_end(self) -> None:
         """Let the compiler front end judge C++ from here on, if it sees what the real build saw."""
-        reduction = self.reduction
-        if self.clang is None or not reduction.trusts_front_end or reduction.oracle.syntax is not None:
-            return
-        if agrees(self.clang, reduction.best, reduction.oracle.expected):
-            reduction.oracle.syntax = self.clang
+        if self.reduction.trusts_front_end:
+            ask_front_end(self.reduction.oracle, self.clang, self.reduction.best)
 
     def record(self) -> dict[str, Any]:
         """What the recorder saw in one run of the best candidate on Paddle."""
         return self.runner.record(self.paddle, self.reduction.best)
+
+
+def ask_front_end(oracle: Oracle, clang: ClangTier | None, candidate: Candidate) -> None:
+    """Switch the compiler front end on for ``oracle`` if it sees of ``candidate`` what the real build saw."""
+    if clang is not None and oracle.syntax is None and agrees(clang, candidate, oracle.expected):
+        oracle.syntax = clang
 
 
 def script_source(command: str | None, tree: SourceTree) -> tuple[str | None, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reducer.frameworks.flags import extension_names, includes, system_includes, units
-from reducer.oracle.observation import CompilerCall, Observation
+from reducer.oracle.observation import CompilerCall, Observation, Step
 from reducer.tree import SourceTree
 
 ROOT = "/q/0/tree"
@@ -65,6 +65,13 @@ def test_names_of_linked_extensions() -> None:
         ("-shared", "t.o", "-o", "/tmp/check.so"),
     )
     assert extension_names(seen) == ("pkg._C", "ops", "pkg.sub._stable")
+
+
+def test_an_extension_that_is_built_into_a_directory_of_the_users_choice() -> None:
+    build = Step("python setup.py build_ext --build-lib ./site", 0, "", "")
+    call = CompilerCall(("g++", "-shared", "x.o", "-o", "site/pkg/_C.cpython-311-x86_64-linux-gnu.so"), "/w", 0, "")
+    assert extension_names(Observation("torch", "/w", build, (call,))) == ("pkg._C",)
+    assert extension_names(Observation("torch", "/w", None, (call,))) == ()
 
 
 def test_framework_headers_in_order_of_appearance() -> None:

@@ -149,7 +149,7 @@ def _bounded(command: list[str], place: Path, limit: float) -> tuple[int, str]:
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, signal.SIGTERM)  # SIGINT may be ignored: a shell's background jobs are born so
             try:
                 process.wait(60)
             except subprocess.TimeoutExpired:

@@ -23,6 +23,7 @@ QUICK_RUNS = 6  # more repeats when they are cheap: a case that fails half of th
 FIRST_TIMEOUT = 60.0  # seconds for the very first run, when nothing is known: also the price of a case that hangs
 CONTROL_TIMEOUT = 900.0
 NARROWED = 4  # failing tests that are looked at for the one whose failure was chosen
+HANGING = 3.0  # times the control's run
 HEADROOM = 8.0  # times what the control took: below that a run is slow, above it hangs
 
 
@@ -84,7 +85,7 @@ def establish(
             say(f"Paddle was stopped after {FIRST_TIMEOUT:.0f} s, but PyTorch takes {passed.run.seconds:.0f} s: again")
             return establish(candidate, paddle, torch, runner, say, wanted, built)
     say("PyTorch: passes")
-    return Baseline(candidate, first, seen, passed, _timeouts(seen, passed, timeout))
+    return Baseline(candidate, first, seen, passed, timeouts_after(seen, passed, timeout))
 
 
 def _on_paddle(
@@ -199,10 +200,13 @@ def _tail(steps: list[Step]) -> str:
     return "".join(f"  | {line[:200]}\n" for line in lines[-6:])
 
 
-def _timeouts(paddle: Observation, control: Observation, timeout: float | None) -> Timeouts:
-    """Head-room over what the baseline took: reduced cases only get quicker, but the machine may get busier."""
+def timeouts_after(paddle: Observation, control: Observation, timeout: float | None) -> Timeouts:
+    """The limits of all further runs, with head-room over what the baseline took: reduced cases only get quicker, but
+    the machine may get busier. ``timeout``: what the user set, in seconds."""
     builds = [o.build.seconds for o in (paddle, control) if o.build is not None]
     runs = [o.run.seconds for o in (paddle, control) if o.run is not None and not o.run.timed_out]
-    return Timeouts(
-        max(120.0, HEADROOM * max(builds, default=0.0)), timeout or max(15.0, HEADROOM * max(runs, default=0.0))
-    )
+    run = timeout or max(15.0, HEADROOM * max(runs, default=0.0))
+    hangs = paddle.run is not None and paddle.run.timed_out and timeout is None
+    # Every "yes" to a hang costs the whole limit, and a warm run has no start-up: most of what the control's run took.
+    warm = min(run, max(3.0, HANGING * max(runs, default=0.0))) if hangs else None
+    return Timeouts(max(120.0, HEADROOM * max(builds, default=0.0)), run, warm)

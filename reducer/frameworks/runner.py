@@ -33,10 +33,16 @@ MODULES = {"pytest": "pytest", "py.test": "pytest"}
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds a build and a run may take before they are killed."""
+    """Seconds a build and a run may take before they are killed; ``warm`` for a run in a warm interpreter, None: the
+    same."""
 
     build: float = 900.0
     run: float = 300.0
+    warm: float | None = None
+
+    def of_run(self, warm: bool) -> float:
+        """Seconds for a run."""
+        return self.warm if warm and self.warm is not None else self.run
 
 
 class Runner:
@@ -92,7 +98,7 @@ class Runner:
             seen: list[Observation] = []
 
             def run_once(warm: bool) -> bool:
-                ran = self._step(side, wanted or "", places, env, limits.run, warm)
+                ran = self._step(side, wanted or "", places, env, limits.of_run(warm), warm)
                 seen.append(Observation(side.name, root, build, read_log(call_log(places)), ran, None, built))
                 return not ran.timed_out
 

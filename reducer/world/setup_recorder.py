@@ -6,6 +6,7 @@ SETUP_PY. OUT gets a JSON list with an object for each call: ``function`` (its n
 is left out when it is named; a call with a positional one is left out.
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -30,7 +31,7 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+    if isinstance(value, bytes) or not hasattr(value, "__iter__"):
         raise NotPlain
     return [plain(one) for one in value]
 
@@ -39,10 +40,8 @@ def named(kwargs: "dict[str, Any]") -> "dict[str, Any]":
     """The arguments that are plain values."""
     kept = {}
     for name, value in kwargs.items():
-        try:
+        with contextlib.suppress(NotPlain):
             kept[name] = plain(value)
-        except NotPlain:
-            continue
     return kept
 
 
@@ -58,10 +57,8 @@ def main(out: str, script: str, rest: "list[str]") -> None:
         def call(*args: Any, **kwargs: Any) -> Any:
             args = tuple(list(a) if hasattr(a, "__next__") else a for a in args)
             kwargs = {k: list(v) if hasattr(v, "__next__") else v for k, v in kwargs.items()}
-            try:
+            with contextlib.suppress(NotPlain):
                 calls.append({"function": name, "args": [plain(a) for a in args], "kwargs": named(kwargs)})
-            except NotPlain:
-                return function(*args, **kwargs)
             return function(*args, **kwargs)
 
         return call

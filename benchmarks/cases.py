@@ -94,7 +94,15 @@ def run_case(folder: Path, place: Path, python: Path, limit: float, keep: Path |
     checkout, out = place / folder.name, place / "mre"
     shutil.copytree(folder, checkout, ignore=shutil.ignore_patterns("case.json", "build", "__pycache__"))
     command = [str(python), "-m", "reducer", "--repo", str(checkout), "--out", str(out)]
-    command += ["--paddle-python", str(python), "--torch-python", str(python), "--failing-cmd", stated["failing_cmd"]]
+    command += [
+        "--fresh",
+        "--paddle-python",
+        str(python),
+        "--torch-python",
+        str(python),
+        "--failing-cmd",
+        stated["failing_cmd"],
+    ]
     if stated.get("build_cmd"):
         command += ["--build-cmd", stated["build_cmd"]]
     began = time.monotonic()

@@ -18,12 +18,13 @@ from reducer.unittest_command import as_pytest
 from reducer.world.commands import parse_simple
 from reducer.world.together import together
 
-REAL_RUNS = 4
-QUICK_RUNS = 6  # more repeats when they are cheap: a case that fails half of the time shows itself in 999 of 1000
+REAL_RUNS = 3
+QUICK_RUNS = 7  # more repeats when they are cheap: a case that fails half of the time shows itself in 999 of 1000
 FIRST_TIMEOUT = 60.0  # seconds for the very first run, when nothing is known: also the price of a case that hangs
 CONTROL_TIMEOUT = 900.0
 NARROWED = 4  # failing tests that are looked at for the one whose failure was chosen
 HANGING = 3.0  # times the control's run
+ENDLESS = 2.0  # times the longer side's run: a warm run that takes more has lost the end of a loop
 HEADROOM = 8.0  # times what the control took: below that a run is slow, above it hangs
 
 
@@ -66,10 +67,7 @@ def establish(
 
     def on_paddle() -> tuple[Candidate, Failure, Observation]:
         try:
-            found = _on_paddle(candidate, paddle, runner, say, first_limit)
-            built(found[2])
-            decided.set_result(found[0])
-            return found
+            return _on_paddle(candidate, paddle, runner, say, first_limit, built, decided.set_result)
         finally:
             decided.cancel()  # without effect on a result
 
@@ -89,19 +87,47 @@ def establish(
 
 
 def _on_paddle(
-    candidate: Candidate, paddle: Side, runner: Runner, say: Callable[[str], None], limit: Timeouts
+    candidate: Candidate,
+    paddle: Side,
+    runner: Runner,
+    say: Callable[[str], None],
+    limit: Timeouts,
+    built: Callable[[Observation], None],
+    decided: Callable[[Candidate], None],
 ) -> tuple[Candidate, Failure, Observation]:
-    """The case narrowed to one failing test, its failure, and the first run. Raises CaseError."""
-    seen = runner.observe_runs(
-        paddle, candidate, REAL_RUNS, more=lambda runs: QUICK_RUNS if _quick(runs) else 0, timeouts=limit
-    )
-    failures = [derive(observation) for observation in seen]
-    first = _steady(failures, candidate)
+    """The case narrowed to one failing test, its failure, and the first run. Raises CaseError.
+
+    ``decided`` is told what the case was narrowed to, before it is known whether all runs agree.
+    """
+
+    def observe(runs: int) -> list[Observation]:
+        repeats = QUICK_RUNS if runs > 1 else 0
+        return runner.observe_runs(
+            paddle, candidate, runs, more=lambda seen: repeats if _quick(seen) else 0, timeouts=limit
+        )
+
+    def once() -> tuple[list[Observation], tuple[Candidate, Failure] | None]:
+        seen = observe(1)
+        failure = derive(seen[0])
+        return seen, narrowed(failure) if failure is not None else None
+
+    def narrowed(failure: Failure) -> tuple[Candidate, Failure]:
+        found = _narrowed(candidate, paddle, runner, failure)
+        decided(found[0])
+        return found
+
+    if candidate.recipe.build is None:  # nothing is built twice: the repeats run beside the first run
+        (seen, found), repeats = together(once, lambda: observe(REAL_RUNS - 1))
+        seen += repeats
+    else:
+        seen, found = observe(REAL_RUNS), None
+        built(seen[0])
+    first = _steady([derive(observation) for observation in seen], candidate)
     if first is None:
         raise CaseError(
             Exit.NO_FAILURE,
             "the command does not fail on Paddle, so there is nothing to reduce.\n"
-            f"Command: {candidate.recipe.run or candidate.recipe.build} (passed all of {len(failures)} runs)\n"
+            f"Command: {candidate.recipe.run or candidate.recipe.build} (passed all of {len(seen)} runs)\n"
             "Check that the test switches the compat layer on (paddle.enable_compat()) and --paddle-python is right.",
         )
     if first.signature.kind == "exit" and any(o.run is not None and o.run.exit_code in (126, 127) for o in seen):
@@ -114,12 +140,19 @@ def _on_paddle(
     say(f"Paddle: {describe(first.signature)}")
     for other in first.also[:8]:
         say(f"  also: {describe(other)}")
+    chosen, failure = found or narrowed(first)
+    if chosen != candidate:
+        say(f"narrowed to: {chosen.recipe.run}")
+    return chosen, failure, seen[0]
+
+
+def _narrowed(candidate: Candidate, paddle: Side, runner: Runner, first: Failure) -> tuple[Candidate, Failure]:
+    """The case with the first test alone that fails in this way, or as it is."""
     for narrowed in _narrow(candidate, paddle, runner, first)[:NARROWED]:
         failure = derive(runner.observe(paddle, narrowed, fast=True))
         if failure is not None and same(first.signature, failure):
-            say(f"narrowed to: {narrowed.recipe.run}")
-            return narrowed, failure, seen[0]
-    return candidate, first, seen[0]
+            return narrowed, failure
+    return candidate, first
 
 
 def _steady(failures: list[Failure | None], candidate: Candidate) -> Failure | None:
@@ -206,7 +239,9 @@ def timeouts_after(paddle: Observation, control: Observation, timeout: float | N
     builds = [o.build.seconds for o in (paddle, control) if o.build is not None]
     runs = [o.run.seconds for o in (paddle, control) if o.run is not None and not o.run.timed_out]
     run = timeout or max(15.0, HEADROOM * max(runs, default=0.0))
-    hangs = paddle.run is not None and paddle.run.timed_out and timeout is None
-    # Every "yes" to a hang costs the whole limit, and a warm run has no start-up: most of what the control's run took.
-    warm = min(run, max(3.0, HANGING * max(runs, default=0.0))) if hangs else None
+    # A warm run has no start-up, which is most of what short runs took. A "yes" to a hang costs the whole limit, and
+    # so does every candidate of any case whose loop has no end any more.
+    hangs = paddle.run is not None and paddle.run.timed_out
+    least, times = (3.0, HANGING) if hangs else (5.0, ENDLESS)
+    warm = min(run, max(least, times * max(runs, default=0.0))) if timeout is None else None
     return Timeouts(max(120.0, HEADROOM * max(builds, default=0.0)), run, warm)

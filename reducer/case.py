@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,14 +15,16 @@ from reducer import checks
 from reducer.baseline import Baseline, establish
 from reducer.errors import CaseError, Exit
 from reducer.frameworks import build_command, interpreters
+from reducer.frameworks.fingerprint import fingerprint
 from reducer.frameworks.infra import fault
 from reducer.frameworks.quick import QuickObjects
 from reducer.frameworks.runner import Runner, Timeouts
 from reducer.frameworks.side import Side
 from reducer.frameworks.syntax_tier import ClangTier, cache_directory
 from reducer.frameworks.toolchain import find_toolchain
-from reducer.frameworks.versions import VersionError, probe
+from reducer.frameworks.versions import VersionError, arguments, parse, probe
 from reducer.oracle.candidate import Candidate, Recipe
+from reducer.oracle.memory import Memory
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.oracle import Observer, Oracle
 from reducer.oracle.verdict import InfraError
@@ -29,14 +32,18 @@ from reducer.tree import SourceTree
 from reducer.world.background import Background
 from reducer.world.freeze import FreezeError, Frozen, freeze
 from reducer.world.processes import Limits, SupervisorLost
+from reducer.world.text_store import TextStore
 from reducer.world.warm import WarmStartError
 from reducer.world.workspace import Workspace
+
+KEPT_VERDICTS = 50_000  # of all cases; a kilobyte each
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the user asked for. ``timeout``: seconds of one run, None: from the baseline. ``build_cmd`` None: found by
-    itself; "": no build. ``out``: where results are written; what lies there already is no part of the case."""
+    itself; "": no build. ``out``: where results are written; what lies there already is no part of the case.
+    ``fresh``: take no answer from an earlier run."""
 
     failing_cmd: str
     repo: Path = field(default_factory=Path)
@@ -49,6 +56,7 @@ class Settings:
     jobs: int = 2
     out: Path = field(default_factory=lambda: Path("mre"))
     quiet: bool = False
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +95,11 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
         torch = Side("torch", torch_python, home / "torch", settings.jobs)
         for side in (paddle, torch):
             side.prepare()
-        versions = _versions(paddle, torch)
-        say(f"{len(frozen.tree)} files; Paddle {versions['paddle']['version']}, PyTorch {versions['torch']['version']}")
         limits = Limits(network=False)
         runner = Runner(workspace, Timeouts(), limits)
         stack.callback(runner.close)
+        versions = _versions(runner, (paddle, torch))
+        say(f"{len(frozen.tree)} files; Paddle {versions['paddle']['version']}, PyTorch {versions['torch']['version']}")
         start = Candidate(frozen.tree, _recipe(settings, frozen.tree))
         if start.recipe.build:
             say(f"build command: {start.recipe.build}")
@@ -113,12 +121,14 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
             stack.callback(quick.close)
             runner.quick = quick
             background.start(lambda: [quick.settings(side) for side in (paddle, torch)])
+        about = (start.key, baseline.failure.signature, match)
         oracle = Oracle(
             baseline.failure.signature,
             _observer(runner, {"paddle": paddle, "torch": torch}),
             None,
             match,
             checks.for_case(frozen.tree),
+            None if settings.fresh else _memory(stack, fingerprint((paddle, torch), versions, about)),
         )
         yield Case(
             frozen.tree,
@@ -134,6 +144,11 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
             limits,
             home,
         )
+
+
+def _memory(stack: ExitStack, case: str) -> Memory:
+    path = cache_directory().with_name("verdicts.sqlite")
+    return Memory(stack.enter_context(TextStore(path, case, KEPT_VERDICTS)))
 
 
 def _observer(runner: Runner, sides: dict[SideName, Side]) -> Observer:
@@ -177,15 +192,24 @@ def _recipe(settings: Settings, tree: SourceTree) -> Recipe:
     return Recipe(build, settings.failing_cmd, settings.control_cmd)
 
 
-def _versions(paddle: Side, torch: Side) -> dict[SideName, dict[str, str | None]]:
-    found: dict[SideName, dict[str, str | None]] = {}
-    for side in (paddle, torch):
-        try:
-            found[side.name] = probe(side.python, side.name)
-        except VersionError as error:
-            raise CaseError(
-                Exit.ENVIRONMENT,
-                f"{side.name} cannot be used with {side.python}: {error}\n"
-                f"Name its interpreter with --{side.name}-python, or see what is missing: reduce doctor.",
-            ) from None
-    return found
+def _versions(runner: Runner, sides: Sequence[Side]) -> dict[SideName, dict[str, str | None]]:
+    """Both frameworks' versions, from the warm interpreters that are needed soon anyway. Raises CaseError."""
+    for side in sides:
+        with contextlib.suppress(WarmStartError):  # said below, where it is asked
+            runner.warm_up(side)
+    return {side.name: _version(runner, side) for side in sides}
+
+
+def _version(runner: Runner, side: Side) -> dict[str, str | None]:
+    try:
+        found = parse(runner.ask(side, arguments(side.name)).stdout)
+    except WarmStartError:
+        found = None
+    try:
+        return found or probe(side.python, side.name)
+    except VersionError as error:
+        raise CaseError(
+            Exit.ENVIRONMENT,
+            f"{side.name} cannot be used with {side.python}: {error}\n"
+            f"Name its interpreter with --{side.name}-python, or see what is missing: reduce doctor.",
+        ) from None

@@ -44,7 +44,8 @@ TorchPython = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the result.")]
 Out = Annotated[Path, typer.Option(help="Where the MRE is written.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Compile jobs of one build.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Compile jobs of one build, and candidates judged at a time.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Take no answer from an earlier run of the same case.")]
 Timeout = Annotated[str, typer.Option(help="Seconds a run may take, or 'auto': from the baseline.")]
 Socket = Annotated[Path, typer.Option(help="The Unix socket at which the oracle answers.")]
 
@@ -73,6 +74,7 @@ def reduce(
     timeout: Timeout = "auto",
     jobs: Jobs = 2,
     out: Out = Path("mre"),
+    fresh: Fresh = False,
     json_output: Json = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -109,6 +111,7 @@ def reduce(
         timeout=_seconds(timeout, json_output),
         jobs=jobs,
         out=out,
+        fresh=fresh,
     )
     _main_job(settings, json_output)
 

@@ -114,6 +114,7 @@ def result_of(
             verdicts=dict(statistics.verdicts),
             slow=statistics.slow,
             disagreements=statistics.disagreements,
+            lost=statistics.lost,
         ),
         original_command=failing_cmd,
         also_found=tuple(dict.fromkeys(also)),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
+from reducer.asking import Known, Pool
 from reducer.edits.edit import EditConflict, apply
 from reducer.edits.passes import Pass, Proposal
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.oracle import Oracle
 from reducer.oracle.verdict import Judgement
 from reducer.report.sizes import measure
+from reducer.search.ahead import Question, drive_ahead
 from reducer.search.closures import minimize_closures
 from reducer.search.driver import Budget, Plan, Stopped, drive
 from reducer.search.lists import minimize_list
@@ -22,7 +25,8 @@ ROUNDS = 12  # of all passes; a fixpoint comes far earlier, this only bounds a c
 class Reduction:
     """Owns the best candidate so far; every change of it was accepted by the oracle.
 
-    ``say`` prints one line of progress. Raises Stopped when the budget is spent; ``best`` stays valid.
+    ``say`` prints one line of progress. Raises Stopped when the budget is spent; ``best`` stays valid. ``pool``: asks
+    about several candidates at once where that is of use.
     """
 
     def __init__(
@@ -31,7 +35,9 @@ class Reduction:
         oracle: Oracle,
         say: Callable[[str], None],
         budget: Budget,
+        pool: Pool | None = None,
     ) -> None:
+        self._pool = pool
         self.best = start
         self._start = start
         self.oracle = oracle
@@ -103,27 +109,54 @@ class Reduction:
             except EditConflict:
                 return None
 
-        plan = _plan(offer, lambda removed: candidate(everything - removed) is not None)
-        return self.search(plan, candidate, source.name)
+        known: dict[frozenset[int], bool] = {}
 
-    def search(self, plan: Plan, candidate: Callable[[frozenset[int]], Candidate | None], label: str) -> bool:
-        """Run a plan whose sets stand for candidates (None: means nothing, refused). True when one was accepted."""
+        def compatible(removed: frozenset[int]) -> bool:
+            if removed not in known:
+                known[removed] = candidate(everything - removed) is not None
+            return known[removed]
+
+        return self.search(lambda: _plan(offer, compatible), candidate, source.name)
+
+    def search(
+        self, make: Callable[[], Plan], candidate: Callable[[frozenset[int]], Candidate | None], label: str
+    ) -> bool:
+        """Run the plan that ``make`` gives, each time the same, whose sets stand for candidates (None: means nothing,
+        refused). True when one was accepted."""
         base = self.best
 
-        def ask(keep: frozenset[int]) -> bool:
-            changed = candidate(keep)
-            if changed is None or changed == base:
-                return False
-            judgement = self.judge(changed)
+        def take(changed: Candidate, judgement: Judgement) -> bool:
             if judgement.accepted:
                 self._take(changed, judgement)
             return judgement.accepted
 
-        drive(plan, ask, budget=self._budget)
+        def ask(keep: frozenset[int]) -> bool:
+            changed = candidate(keep)
+            return changed is not None and changed != base and take(changed, self.judge(changed))
+
+        def begin(pool: Pool, keep: frozenset[int]) -> Question:
+            changed = candidate(keep)
+            if changed is None or changed == base:
+                return Known(False)
+            return pool.ask(partial(self.oracle.judge, changed), partial(take, changed), self._lost)
+
+        pool = self._pool
+        if pool is None or not self._worth_asking_ahead:
+            drive(make(), ask, budget=self._budget)
+        else:
+            drive_ahead(make, partial(begin, pool), pool.width + 1, budget=self._budget)
         if self.best == base:
             return False
         self._progress(label)
         return True
+
+    @property
+    def _worth_asking_ahead(self) -> bool:
+        """Not for real builds, which use all cores themselves, nor where one compiler front end answers them all."""
+        return not self.real_only and not (self.oracle.syntax is not None and self.oracle.expected.stage == "compile")
+
+    def _lost(self) -> None:
+        self.oracle.statistics.lost += 1
 
     def fixpoint(self, passes: Sequence[Pass], *, defer_control: bool = False) -> None:
         """Run the passes over and over until a whole round changes nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reducer.asking import Pool
 from reducer.case import Settings, opened
 from reducer.confirm import Confirmation, confirm
 from reducer.console import Console
@@ -30,9 +31,9 @@ def run(settings: Settings) -> Outcome:
         check_output(settings.out)
     except OutputError as error:
         raise CaseError(Exit.USAGE, str(error)) from None
-    with opened(settings, console.say) as case:
+    with opened(settings, console.say) as case, Pool.for_jobs(settings.jobs) as pool:
         baseline, oracle = case.baseline, case.oracle
-        reduction = Reduction(baseline.candidate, oracle, console.say, Budget())
+        reduction = Reduction(baseline.candidate, oracle, console.say, Budget(), pool)
         context = Context(
             baseline,
             reduction,
@@ -103,6 +104,8 @@ def _disagreement(confirmation: Confirmation) -> str:
 
 def _route(context: Context) -> None:
     stage = context.baseline.failure.signature.stage
+    if stage in ("import", "run"):
+        context.check_warm()
     if stage == "compile" and context.baseline.candidate.recipe.build is not None:
         reduce_compile(context)
     elif stage in ("setup", "link") and context.baseline.candidate.recipe.build is not None:

@@ -13,8 +13,9 @@ def ran(side: SideName, seconds: float, timed_out: bool = False) -> Observation:
 
 def test_a_run_has_head_room_over_the_slower_side() -> None:
     limits = timeouts_after(ran("paddle", 4.0), ran("torch", 10.0), None)
-    assert limits.run == limits.of_run(warm=True) == 80.0
-    assert timeouts_after(ran("paddle", 0.5), ran("torch", 0.5), None).run == 15.0
+    assert (limits.of_run(warm=False), limits.of_run(warm=True)) == (80.0, 20.0)
+    quick = timeouts_after(ran("paddle", 0.5), ran("torch", 0.5), None)
+    assert (quick.of_run(warm=False), quick.of_run(warm=True)) == (15.0, 5.0)
 
 
 def test_a_hang_is_not_waited_for_as_long_in_a_warm_interpreter() -> None:

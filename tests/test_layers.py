@@ -25,7 +25,8 @@ ALLOWED: dict[str, set[str]] = {
     "diagnosis": {"oracle", "tree"},
     "report": {"oracle", "tree", "resources"},
     "checks": {"oracle", "tree", "syntax"},
-    "reduction": {"edits", "search", "oracle", "tree", "report.sizes"},
+    "asking": {"oracle", "world"},
+    "reduction": {"asking", "edits", "search", "oracle", "tree", "report.sizes"},
 }
 PURE = ("tree", "syntax", "search", "edits", "slicing")
 FILTERS = {"edits/cxx_format.py"}  # clang-format comes as a program: text in, text out, no file of the case

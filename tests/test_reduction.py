@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import os
+import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reducer.asking import Pool
 from reducer.edits.edit import Edit, Splice, cut
 from reducer.edits.passes import Proposal, Strategy
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName, Step
 from reducer.oracle.oracle import Oracle
 from reducer.oracle.signature import derive
+from reducer.oracle.verdict import Judgement, Unwanted, Verdict
 from reducer.reduction import Reduction
 from reducer.search.driver import Budget, Stopped
 from reducer.tree import SourceTree
+from reducer.world.processes import run
 
 ROOT = "/q/0/tree"
 ERROR = (
@@ -195,3 +201,52 @@ def test_the_first_tree_that_is_accepted() -> None:
     assert text_of(state) == "l3 l4\n"
     assert [line.split(",")[0] for line in said[:1]] == ["short forms: refused"]
     assert [line.split(":")[0] for line in said[1:]] == ["short forms"]
+
+
+@given(st.sets(st.integers(0, 11), min_size=1), st.sets(st.integers(0, 11)))
+@settings(max_examples=20, deadline=None)
+def test_several_questions_at_once_give_the_same_result(paddle: set[int], torch: set[int]) -> None:
+    needs = (has(*(f"l{i}" for i in paddle)), has(*(f"l{i}" for i in torch)))
+    alone, _ = reduction(TEXT, World(*needs))
+    alone.fixpoint([Lines(), Lines("sweep")])
+    pool = Pool(3)
+    try:
+        failure = derive(observation("paddle", True))
+        assert failure is not None
+        start = Candidate(SourceTree({"a.py": TEXT.encode(), "b.txt": b"other"}), Recipe(None, "python a.py"))
+        state = Reduction(start, Oracle(failure.signature, World(*needs)), lambda line: None, Budget(), pool)
+        state.fixpoint([Lines(), Lines("sweep")])
+    finally:
+        pool.close()
+    assert text_of(state) == text_of(alone)
+
+
+def test_an_answer_that_nobody_wants_is_neither_counted_nor_remembered() -> None:
+    failure = derive(observation("paddle", True))
+    assert failure is not None
+    world = World(has("l1"), has("l2"))
+    oracle = Oracle(failure.signature, world)
+    candidate = Candidate(SourceTree({"a.py": b"l1\nl2\n"}), Recipe(None, "python a.py"))
+    with pytest.raises(Unwanted):
+        oracle.judge(candidate, wanted=lambda: False)
+    assert not world.accepted, "PyTorch was asked in vain"
+    assert oracle.statistics.queries.total() == 0
+    assert oracle.judge(candidate).accepted and oracle.statistics.cache_hits == 0
+
+
+def test_closing_ends_questions_that_run() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def judge(*, wanted: Callable[[], bool]) -> Judgement:
+        begun.set()
+        try:
+            run("sleep 600", Path("/"), {"PATH": os.defpath}, 600, writable=())
+        finally:
+            ended.set()
+        return Judgement(Verdict.PASSES, "warm")
+
+    pool = Pool(2)
+    pool.ask(judge, lambda judgement: False, lambda: None)
+    assert begun.wait(300)
+    pool.close()
+    assert ended.is_set()

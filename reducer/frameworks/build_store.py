@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,21 +20,23 @@ KEPT_BUILDS = 24
 
 
 class BuildStore:
-    """Products of builds below ``directory``; the oldest go when there are many."""
+    """Products of builds below ``directory``; the oldest go when there are many. Safe to share between threads."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._replays: dict[str, Replay] = {}
+        self._lock = threading.Lock()  # the oldest may not go while it is copied
 
     def restore(self, candidate: Candidate, places: QueryDirectory) -> bool:
         """Put the products of an equal build in place, if there was one. Raises OSError."""
         store = self._store(candidate)
-        if not store.is_dir():
-            return False
-        copy_new(store / "tree", places.tree)
-        copy_new(store / "site", site_of(places))
-        os.utime(store)
-        return True
+        with self._lock:
+            if not store.is_dir():
+                return False
+            copy_new(store / "tree", places.tree)
+            copy_new(store / "site", site_of(places))
+            os.utime(store)
+            return True
 
     def replay(self, candidate: Candidate) -> Replay | None:
         """How an earlier candidate was built whose build differs from this one's in the text of C++ files only."""
@@ -45,6 +48,10 @@ class BuildStore:
 
     def keep(self, candidate: Candidate, places: QueryDirectory, calls: Iterable[CompilerCall]) -> None:
         """Store what the build added to the tree and to its site directory. Raises OSError."""
+        with self._lock:
+            self._keep(candidate, places, calls)
+
+    def _keep(self, candidate: Candidate, places: QueryDirectory, calls: Iterable[CompilerCall]) -> None:
         store = self._store(candidate)
         if store.is_dir():
             return

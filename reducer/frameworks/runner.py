@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from reducer.frameworks.build_store import BuildStore, extensions
@@ -56,16 +59,27 @@ class Runner:
         self._workspace = workspace
         self.timeouts = timeouts
         self.precompiled = True  # off while includes are reduced: each set of them would need its own
+        self.optimised = False  # on for a failure that a build at -O0 does not show
         self._limits = limits
         self.quick: QuickObjects | None = None
-        self._stores: dict[SideName, BuildStore] = {}
+        self._stores: dict[tuple[SideName, str], BuildStore] = {}
         self._warm: dict[SideName, WarmInterpreter] = {}
+        self._starting = threading.Lock()
         self._stack = ExitStack()
 
     def close(self) -> None:
         """End the warm interpreters."""
         self._stack.close()
         self._warm.clear()
+
+    def warm_up(self, side: Side) -> None:
+        """Start the side's warm interpreter and do not wait for it. Raises WarmStartError."""
+        self._interpreter(side)
+
+    def ask(self, side: Side, argv: Sequence[str]) -> Step:
+        """Run ``python ARGV...`` on a side, warm and away from any candidate. Raises WarmStartError."""
+        env = {**_start_environment(side), "PATH": side.path}
+        return self._interpreter(side).run(argv, Path("/"), env, self.timeouts.run, ())
 
     def observe(self, side: Side, candidate: Candidate, *, fast: bool = False) -> Observation:
         """Build (when the recipe has a build) and run ``candidate`` once. Raises OSError (a full disk)."""
@@ -125,14 +139,8 @@ class Runner:
             argv = recorder.command(command.argv, str(script), str(out), str(places.tree), trace)
             if argv is None:
                 return {}
-            run(
-                argv,
-                places.tree,
-                {**env, **command.env},
-                2 * self.timeouts.run,
-                writable=(places.root,),
-                limits=self._limits,
-            )
+            words = [*(f"{name}={value}" for name, value in command.env.items()), *argv]
+            self._step(side, shlex.join(words), places, env, 2 * self.timeouts.run, fast=True)
             try:
                 return recorder.load(str(out))
             except (OSError, ValueError):
@@ -166,6 +174,8 @@ class Runner:
         env = side.environment(places, fast=fast)
         if not self.precompiled:
             env.pop("REDUCE_SHIM_PCH", None)
+        if self.optimised:
+            env["REDUCE_SHIM_OPTIMISED"] = "1"
         return env
 
     def _build(
@@ -174,13 +184,15 @@ class Runner:
         """The build step (None when there is none or it was reused) and whether it left something to load."""
         if candidate.recipe.build is None:
             return None, True
-        store = self._stores.setdefault(side.name, BuildStore(side.support / "builds"))
+        place = "builds-optimised" if self.optimised else "builds"
+        store = self._stores.setdefault((side.name, place), BuildStore(side.support / place))
         if not fast:
             return self._by_build_system(side, candidate, places, env, store, fast=False)
         if store.restore(candidate, places):
             return None, True
         fair = self.precompiled or covers(candidate.tree, BASE_HEADERS[side.name])
-        settings = self.quick.settings(side) if self.quick is not None and fair else None
+        objects = self.quick if fair and not self.optimised else None
+        settings = objects.settings(side) if objects is not None else None
         if settings is not None:
             quick = {**env, "REDUCE_SHIM_QUICK": str(settings)}
             step, made = self._built(side, candidate, places, quick, store)
@@ -242,16 +254,25 @@ class Runner:
             if program in MODULES:
                 program, rest = "python", ["-m", MODULES[program], *rest]
             if program in PYTHONS and rest and (not rest[0].startswith("-") or rest[0] in ("-m", "-c")):
-                warm = self._interpreter(side, env)
+                warm = self._interpreter(side)
                 own = {**env, **simple.env}
                 if "PYTHONPATH" in simple.env:
                     own["PYTHONPATH"] = os.pathsep.join((env["REDUCE_PATHS"], simple.env["PYTHONPATH"]))
                 return warm.run(rest, places.tree, own, timeout, writable)
         return run(command, places.tree, env, timeout, writable=writable, limits=self._limits)
 
-    def _interpreter(self, side: Side, env: Mapping[str, str]) -> WarmInterpreter:
-        if side.name not in self._warm:
-            bare = {k: v for k, v in env.items() if not k.startswith(("PYTHONPATH", "REDUCE_"))}
-            warm = WarmInterpreter(side.python, PRELOAD[side.name], bare)
-            self._warm[side.name] = self._stack.enter_context(warm)
-        return self._warm[side.name]
+    def _interpreter(self, side: Side) -> WarmInterpreter:
+        with self._starting:
+            if side.name not in self._warm:
+                warm = WarmInterpreter(side.python, PRELOAD[side.name], _start_environment(side))
+                self._warm[side.name] = self._stack.enter_context(warm)
+            return self._warm[side.name]
+
+
+def _start_environment(side: Side) -> dict[str, str]:
+    """What a side's warm interpreter starts with: a home that lasts, and nothing of any candidate."""
+    home = QueryDirectory(side.support / "warm")
+    for part in (home.tree, home.home, home.tmp):
+        part.mkdir(parents=True, exist_ok=True)
+    env = side.environment(home, fast=True)
+    return {k: v for k, v in env.items() if not k.startswith(("PYTHONPATH", "REDUCE_"))}

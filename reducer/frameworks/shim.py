@@ -2,8 +2,9 @@
 
 Stand-alone (standard library only, started with ``-I -S``): it runs inside builds of either framework. It is driven by
 the environment: ``REDUCE_SHIM_LOG`` (JSON lines are appended), ``REDUCE_SHIM_FAST`` (compile at -O0 without debug
-information) and, only with that, ``REDUCE_SHIM_CACHE`` (directory of objects by content), ``REDUCE_SHIM_PCH``
-(directory for g++'s precompiled headers) and, in place of it, ``REDUCE_SHIM_QUICK`` (see frameworks/quick.py).
+information; with ``REDUCE_SHIM_OPTIMISED`` only without debug information) and, only with that, ``REDUCE_SHIM_CACHE``
+(directory of objects by content), ``REDUCE_SHIM_PCH`` (directory for g++'s precompiled headers) and, in place of it,
+``REDUCE_SHIM_QUICK`` (see frameworks/quick.py).
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def output_of(argv: list[str]) -> str | None:
 
 def fast(argv: list[str]) -> list[str]:
     """The same call without optimisation and debug information: a -O0 object behaves the same unless the case is
-    undefined behaviour, which the real build finds out at the next checkpoint."""
+    undefined behaviour, which the real build finds out at the next checkpoint, or asks for the optimisation."""
+    if os.environ.get("REDUCE_SHIM_OPTIMISED"):
+        return [a for a in argv if not re.fullmatch(r"-g[0-9]?|-ggdb[0-9]?", a)]
     return [a for a in argv if not re.fullmatch(r"-O[0-3sgz]?|-Ofast|-g[0-9]?|-ggdb[0-9]?", a)] + ["-O0", "-g0"]
 
 

@@ -85,15 +85,15 @@ class Side:
         return (self.support / "objects", self.support / "pch")
 
     @property
-    def _path(self) -> str:
-        """PATH with the side's interpreter first."""
+    def path(self) -> str:
+        """The user's PATH with the side's interpreter first."""
         system = os.environ.get("PATH", os.defpath)
         return os.pathsep.join([str(self.support / "bin"), str(self.python.parent), system])
 
     def reader_environment(self, places: QueryDirectory) -> dict[str, str]:
         """What somebody has who runs the written commands: the interpreter on PATH, and nothing of this tool."""
         kept = {k: v for k, v in os.environ.items() if ALLOWED.fullmatch(k)}
-        env = {**kept, **places.environment(), "PATH": self._path, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**kept, **places.environment(), "PATH": self.path, "PYTHONDONTWRITEBYTECODE": "1"}
         env.setdefault("LC_ALL", "C.UTF-8")
         return env
 
@@ -109,7 +109,7 @@ class Side:
         env = {
             **kept,
             **places.environment(),
-            "PATH": os.pathsep.join([str(self.support / "shims"), self._path]),
+            "PATH": os.pathsep.join([str(self.support / "shims"), self.path]),
             "PIP_TARGET": str(site_of(places)),
             "PIP_NO_INDEX": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",

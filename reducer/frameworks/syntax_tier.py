@@ -61,9 +61,10 @@ class ClangTier:
         sources = [path for path in candidate.tree if path.endswith(CXX_SOURCE)]
         if candidate.recipe.build is None or not sources or any(path.endswith(_CUDA) for path in sources):
             return None
-        key = (side, self.precompiled, cxx_digest(candidate.tree))
+        precompiled = self.precompiled  # once: who asks ahead may be answered after it has changed
+        key = (side, precompiled, cxx_digest(candidate.tree))
         if key not in self._known:
-            self._known[key] = self._check(side, candidate.tree, sources)
+            self._known[key] = self._check(side, candidate.tree, sources, precompiled)
         found = self._known[key]
         return None if found is None else Observation(side, "", diagnostics=found)
 
@@ -74,13 +75,15 @@ class ClangTier:
             self._parser = CxxParser(checker.parse_arguments(), checker.root, keep=KEPT_UNITS)
         return self._parser
 
-    def _check(self, side: SideName, tree: SourceTree, sources: list[str]) -> tuple[Diagnostic, ...] | None:
+    def _check(
+        self, side: SideName, tree: SourceTree, sources: list[str], precompiled: bool
+    ) -> tuple[Diagnostic, ...] | None:
         checker = self._checkers[side]
         fair: Precompiled = "base" if covers(tree, BASE_HEADERS[side]) else "none"
         found: list[Diagnostic] = []
         for source in sources:
             try:
-                found += checker.check(tree, source, precompiled="all" if self.precompiled else fair)
+                found += checker.check(tree, source, precompiled="all" if precompiled else fair)
             except ClangFailed:
                 return None
         return tuple(found)

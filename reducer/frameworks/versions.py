@@ -79,7 +79,7 @@ def probe(
     wheel = "paddlepaddle" if framework == "paddle" else "torch"
     try:
         done = subprocess.run(
-            [str(python.absolute() if len(python.parts) > 1 else python), "-c", _PROBE, framework],
+            [str(python.absolute() if len(python.parts) > 1 else python), *arguments(framework)],
             cwd="/",  # -c puts the working directory first on the path: no module of a library may shadow ours
             env=None if env is None else dict(env),
             stdin=subprocess.DEVNULL,
@@ -103,12 +103,23 @@ def probe(
             f"or name another interpreter with --{framework}-python."
         )
     text = done.stdout.decode("utf-8", "replace")
+    answer = parse(text)
+    if answer is None:
+        raise VersionError(f"{python} is no usable Python: it answered {text[-200:]!r} to a question for versions.")
+    return answer
+
+
+def arguments(framework: Literal["paddle", "torch"]) -> list[str]:
+    """What an interpreter is started with to answer with its versions."""
+    return ["-c", _PROBE, framework]
+
+
+def parse(output: str) -> dict[str, str | None] | None:
+    """The versions in what such a program printed; None when there are none."""
     try:
-        answer: dict[str, str | None] = json.loads(text.rstrip().splitlines()[-1])
+        answer: dict[str, str | None] = json.loads(output.rstrip().splitlines()[-1])
     except (ValueError, IndexError):
-        raise VersionError(
-            f"{python} is no usable Python: it answered {text[-200:]!r} to a question for versions."
-        ) from None
+        return None
     return answer
 
 

@@ -25,6 +25,10 @@ class InfraError(Exception):
     """The machine failed, not the candidate: out of memory, a full disk, killed from outside. Never a "no"."""
 
 
+class Unwanted(Exception):
+    """Nobody waits for this answer any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict with its evidence. ``tier`` names the cheapest tier that could decide; ``seconds`` is its cost."""

@@ -63,6 +63,7 @@ def dumps(facts: Facts, private: Private) -> str:
             "verdicts": dict(facts.search.verdicts),
             "slow": facts.search.slow,
             "disagreements": facts.search.disagreements,
+            "lost": facts.search.lost,
         },
         "original_command": facts.original_command,
         "also_found": list(facts.also_found),
@@ -118,6 +119,7 @@ def loads(text: str) -> Facts:
             search.part("verdicts").mapping(_is_int),
             search.get("slow", int),
             search.get("disagreements", int),
+            search.count("lost"),
         ),
         original_command=top.get("original_command", str),
         also_found=top.texts("also_found"),
@@ -166,6 +168,10 @@ class _Reader:
         if not isinstance(value, kind) or isinstance(value, bool):
             raise MetadataError(f"{self._name(key)} is not of type {kind.__name__}")
         return value
+
+    def count(self, key: str) -> int:
+        """A number that earlier versions did not write: 0 then."""
+        return self.get(key, int) if key in self._data else 0
 
     def optional(self, key: str) -> str | None:
         return None if self._value(key) is None else self.get(key, str)

@@ -40,7 +40,8 @@ class Confirmed:
 class SearchStats:
     """What the search spent. ``tiers``: queries by tier; ``verdicts``: answers by verdict, free ones included;
     ``slow``: queries that took over a second; ``disagreements``: how often the real thing differed from a cheap tier;
-    ``seconds``: wall time of the whole reduction."""
+    ``lost``: questions asked ahead on a wrong guess, counted nowhere else; ``seconds``: wall time of the whole
+    reduction."""
 
     queries: int
     cache_hits: int
@@ -49,6 +50,7 @@ class SearchStats:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     slow: int = 0
     disagreements: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from reducer.baseline import Baseline
 from reducer.edits.extension import SCRIPT
+from reducer.frameworks.build_command import CXX_SOURCE
 from reducer.frameworks.runner import Runner
 from reducer.frameworks.side import Side
 from reducer.frameworks.syntax_tier import ClangTier
@@ -47,6 +48,28 @@ class Context:
         """Let the compiler front end judge C++ from here on, if it sees what the real build saw."""
         if self.reduction.trusts_front_end:
             ask_front_end(self.reduction.oracle, self.clang, self.reduction.best)
+
+    def check_warm(self, *, rebuilt: bool = False) -> None:
+        """Have warm queries do more of what the real thing does where they do not show the best candidate's failure:
+        builds with the library's own optimisation first, then real builds and commands only.
+
+        ``rebuilt``: ask a build of its own, not a stored one, which may be a real one.
+        """
+        reduction, best = self.reduction, self.reduction.best
+        sources = [path for path in best.tree if rebuilt and path.endswith(CXX_SOURCE)]
+        asked = best.with_tree(best.tree.updated({path: best.tree[path] + b"\n" for path in sources}))
+        if reduction.real_only:
+            return
+        self.runner.optimised = False
+        if reduction.oracle.shown_warm(asked):
+            return
+        self.runner.optimised = True
+        reduction.oracle.forget_cheap()
+        if reduction.oracle.shown_warm(asked):
+            self.say("a quick build does not show the failure: on with the library's own optimisation")
+        else:
+            reduction.real_only = True
+            self.say("warm builds and runs do not show the failure: on with real ones only")
 
     def record(self) -> dict[str, Any]:
         """What the recorder saw in one run of the best candidate on Paddle."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from reducer import checks
 from reducer.edits.cxx_declarations import CxxDeclarations, proposal_of
@@ -44,10 +45,13 @@ def reduce_extension(context: Context) -> None:
     reduce_python(context)
     if reduction.best.recipe.build is None:
         return
+    context.check_warm(rebuilt=True)
     context.use_front_end()
     script = reduction.best.tree.get(SCRIPT)
     if script is not None:
         to_extension(context, used_names(script), script)
+    if context.runner.optimised and reduction.run(CxxConditionals()):
+        context.check_warm(rebuilt=True)  # `#ifdef __OPTIMIZE__` is gone, and quick builds may do again
     fine(context)
     polish(context)
 
@@ -89,7 +93,7 @@ def to_extension(context: Context, roots: Sequence[Root], script: bytes | None) 
             return
         if offer is not None and keep:
             weights = [edit.weight for edit in offer.edits]
-            plan = confirm_slice(len(weights), keep, weights, offer.requires)
+            plan = partial(confirm_slice, len(weights), keep, weights, offer.requires)
             reduction.search(plan, lambda kept: form(sliced(kept)), "slice, widened")
     reduction.oracle.checks += (checks.keeps_module(reduction.best.tree),)
 

@@ -84,7 +84,7 @@ def run_job(fixture: str, place: Path, *options: str, timeout: float = 1500.0) -
     expect = expectations()[fixture]
     checkout, out = checkout_of(fixture, place), place / "result"
     command = [str(PYTHON), "-m", "reducer", "--repo", str(checkout), "--out", str(out)]
-    command += ["--failing-cmd", expect["failing_cmd"], *options]
+    command += ["--fresh", "--failing-cmd", expect["failing_cmd"], *options]
     if expect["build_cmd"] is not None:
         command += ["--build-cmd", expect["build_cmd"]]
     before, site_before = contents(checkout), installed()

@@ -56,7 +56,7 @@ def run(tree: SourceTree, place: Path) -> str:
     tree.write(place)
     sources = [p for p in tree if p.endswith(".cc")]
     subprocess.run(["g++", "-std=c++17", *sources, "-o", "program"], cwd=place, check=True, timeout=120)
-    return subprocess.run([place / "program"], capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run([place / "program"], capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 @pytest.mark.parametrize("comments", [True, False])

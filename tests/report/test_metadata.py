@@ -101,9 +101,18 @@ REQUIRED = [
 ]
 
 
+LATER = {("search", "lost")}  # earlier versions did not write it, and their results are results all the same
+
+
+def test_a_key_of_later_versions_may_be_missing() -> None:
+    data = json.loads(dumps(extension(), NOTHING))
+    del data["search"]["lost"]
+    assert loads(json.dumps(data)).search.lost == 0
+
+
 @pytest.mark.parametrize("path", REQUIRED, ids=".".join)
 def test_a_missing_or_mistyped_key_is_named(path: tuple[str, ...]) -> None:
-    for damage in ("drop", "mistype"):
+    for damage in ("mistype",) if path in LATER else ("drop", "mistype"):
         data = json.loads(dumps(extension(), NOTHING))
         inner = data
         for key in path[:-1]:

@@ -63,6 +63,7 @@ def known(bench: Path = BENCH) -> dict[str, Library]:
     found = [
         Library("compile_gap", bench / "compile_gap", "python setup.py build_ext --inplace"),
         Library("python_gap", bench / "python_gap", "python -m pytest -q"),
+        Library("run_gap", ROOT / "benchmarks" / "run_gap", "python -m pytest -q"),
         Library("cxx_run", ROOT / "fixtures" / "cxx_run" / "library", "python -m pytest -q tests/test_ensemble.py"),
     ]
     return {library.name: library for library in found if library.directory.is_dir()}
@@ -84,7 +85,7 @@ def main_job(
     place.mkdir(parents=True)
     checkout, out, log = copy_of(library, place), place / "mre", place / "log"
     command = [str(python), "-m", "reducer", "--repo", str(checkout), "--out", str(out)]
-    command += ["--failing-cmd", library.failing_cmd]
+    command += ["--fresh", "--failing-cmd", library.failing_cmd]
     command += ["--build-cmd", library.build_cmd] if library.build_cmd is not None else []
     command = ["taskset", "-c", str(core), *command] if core is not None else command
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}

@@ -1,0 +1,3 @@
+import paddle
+
+paddle.enable_compat()

@@ -7,7 +7,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.jobs import PYTHON, contents
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 IN_PLACE = "python setup.py build_ext --inplace"
 PIP = "python -m pip install . --no-build-isolation --no-deps"

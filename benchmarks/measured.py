@@ -88,20 +88,25 @@ def main_job(
     command += ["--fresh", "--failing-cmd", library.failing_cmd]
     command += ["--build-cmd", library.build_cmd] if library.build_cmd is not None else []
     command = ["taskset", "-c", str(core), *command] if core is not None else command
-    env = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
+    (place / "tmp").mkdir()
+    env = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT), "TMPDIR": str(place / "tmp")}
     began = time.monotonic()
     with open(log, "wb") as stream:
         process = subprocess.Popen(command, cwd=place, env=env, stdout=stream, stderr=stream, start_new_session=True)
     peak, asked = 0, False
-    while process.poll() is None:
-        peak = max(peak, memory(process.pid))
-        over = time.monotonic() - began - limit
-        if over > 0 and not asked:
-            process.send_signal(signal.SIGINT)
-            asked = True
-        if over > 60:
-            end(process)
-        time.sleep(_SAMPLE)
+    try:
+        while process.poll() is None:
+            peak = max(peak, memory(process.pid))
+            over = time.monotonic() - began - limit
+            if over > 0 and not asked:
+                process.send_signal(signal.SIGINT)
+                asked = True
+            if over > 60:
+                end(process)
+            time.sleep(_SAMPLE)
+    except BaseException:
+        end(process)
+        raise
     seconds = time.monotonic() - began
     data = metadata(out) if (out / "metadata.json").is_file() else {}
     return Measured(seconds, process.returncode, peak / 1024, data, log.read_text(encoding="utf-8", errors="replace"))

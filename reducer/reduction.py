@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Literal
 
 from reducer.asking import Known, Pool
 from reducer.edits.edit import EditConflict, apply
@@ -21,12 +23,26 @@ from reducer.tree import SourceTree
 
 ROUNDS = 12  # of all passes; a fixpoint comes far earlier, this only bounds a cycle of rewrites
 
+Shortcut = Literal["clang", "quick builds", "warm runs"]
+_WITHOUT: dict[Shortcut, str] = {
+    "clang": "without clang's answers",
+    "quick builds": "with the library's own optimisation",
+    "warm runs": "with real builds and commands only",
+}
+
+
+class Disagreement(Exception):
+    """The real thing did not confirm what cheap answers had accepted. The reduction is back at a confirmed state and
+    does without the shortcut that it blames; whoever planned the passes starts again from there."""
+
 
 class Reduction:
     """Owns the best candidate so far; every change of it was accepted by the oracle.
 
     ``say`` prints one line of progress. Raises Stopped when the budget is spent; ``best`` stays valid. ``pool``: asks
-    about several candidates at once where that is of use.
+    about several candidates at once where that is of use. ``shortcuts``: what is to blame when the real thing
+    disagrees, the likeliest first. ``patience``: seconds of search on cheap answers alone after which the real thing
+    is asked (``run`` raises Disagreement when it says no); None: never before the end.
     """
 
     def __init__(
@@ -36,15 +52,30 @@ class Reduction:
         say: Callable[[str], None],
         budget: Budget,
         pool: Pool | None = None,
+        shortcuts: Sequence[Shortcut] = ("warm runs",),
+        patience: float | None = None,
     ) -> None:
         self._pool = pool
-        self.best = start
-        self._start = start
+        # Every best candidate since the last confirmed one, which is the first, with what made it.
+        self._steps = [(start, "the baseline")]
         self.oracle = oracle
-        self.real_only = False
-        self.trusts_front_end = True
+        self._checks = oracle.checks
+        self._shortcuts = tuple(shortcuts)
+        self.distrusted: set[Shortcut] = set()
         self._say = say
         self._budget = budget
+        self._patience = patience
+        self._confirmed_at = time.monotonic()
+
+    @property
+    def best(self) -> Candidate:
+        """The smallest candidate that was accepted."""
+        return self._steps[-1][0]
+
+    @property
+    def real_only(self) -> bool:
+        """Whether every candidate is built and run for real."""
+        return "warm runs" in self.distrusted
 
     def judge(self, candidate: Candidate) -> Judgement:
         """Ask the oracle within the budget."""
@@ -61,7 +92,7 @@ class Reduction:
         if not judgement.accepted:
             self._say(f"{label}: refused, {judgement.reason}")
             return False
-        self._take(candidate, judgement)
+        self._take(candidate, judgement, label)
         self._progress(label)
         return True
 
@@ -77,11 +108,17 @@ class Reduction:
         """Run one pass on the best candidate. True when it made progress.
 
         ``defer_control``: builds for the control cost more than all else; ask for the control's run once, about what
-        the whole pass came to, and run the pass again with every control when that is refused.
+        the whole pass came to, and run the pass again with every control when that is refused. Raises Disagreement.
         """
-        if not defer_control or self.oracle.syntax is None or self.real_only:
+        progress = self._with_control_at_the_end(source) if defer_control else self._pass(source)
+        if progress:
+            self._checkpoint()
+        return progress
+
+    def _with_control_at_the_end(self, source: Pass) -> bool:
+        if self.oracle.syntax is None or self.real_only:
             return self._pass(source)
-        start, checked = self.best, False
+        start, checked = len(self._steps), False
         self.oracle.defer_control = True
         try:
             progress = self._pass(source)
@@ -90,7 +127,7 @@ class Reduction:
         finally:
             self.oracle.defer_control = False
             if not checked:
-                self.best = start
+                del self._steps[start:]
         if checked:
             return progress
         self._say(f"{source.name}: refused by the control, once more in single steps")
@@ -127,7 +164,7 @@ class Reduction:
 
         def take(changed: Candidate, judgement: Judgement) -> bool:
             if judgement.accepted:
-                self._take(changed, judgement)
+                self._take(changed, judgement, label)
             return judgement.accepted
 
         def ask(keep: frozenset[int]) -> bool:
@@ -167,25 +204,59 @@ class Reduction:
             if not progress:
                 return
 
+    def _checkpoint(self) -> None:
+        """Ask the real thing about the best candidate when many cheap answers stand unconfirmed."""
+        waited = time.monotonic() - self._confirmed_at
+        if self._patience is None or waited < self._patience or self.real_only or len(self._steps) == 1:
+            return
+        judgement = self.oracle.judge(self.best, real=True)
+        if judgement.accepted:
+            self._say("checkpoint: the real build and command agree")
+            self._confirmed(len(self._steps) - 1)
+        elif self.disagree(f"checkpoint: the real build and command say otherwise ({judgement.reason})"):
+            raise Disagreement
+
     def disagree(self, why: str) -> bool:
-        """The real build and command do not confirm the best candidate: go back to the start without the tier that was
-        wrong, first the syntax tier, then every shortcut. False when none is left to blame."""
+        """The real build and command do not confirm the best candidate: go back to the last one that they do confirm,
+        and blame the likeliest shortcut. False when none is left to blame.
+
+        Where they part is found by bisection over the accepted steps, so that short runs need no checkpoints: log2 of
+        the steps, in real builds, and only when something is wrong.
+        """
         self.oracle.statistics.disagreements += 1
-        if self.oracle.syntax is not None:
-            self.oracle.syntax = None
-            self.trusts_front_end = False
-            self._say(f"{why}: again, without the compiler front end's answers")
-        elif not self.real_only:
-            self.real_only = True
-            self._say(f"{why}: again, with real builds and commands only")
-        else:
+        blamed = next((shortcut for shortcut in self._shortcuts if shortcut not in self.distrusted), None)
+        if blamed is None:
             return False
-        self.oracle.forget_cheap()
-        self.best = self._start
+        self.distrust(blamed)
+        self.oracle.checks = self._checks
+        low, high = 0, len(self._steps) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.oracle.judge(self._steps[middle][0], real=True).accepted:
+                low = middle
+            else:
+                high = middle
+        parted = self._steps[high][1]
+        self._confirmed(low)
+        if low:
+            self.oracle.settle(self.oracle.judge(self.best, real=True))  # known already
+        self._say(f'{why}: since "{parted}"; back to the state before it, and on {_WITHOUT[blamed]}')
+        self._progress("confirmed")
         return True
 
-    def _take(self, candidate: Candidate, judgement: Judgement) -> None:
-        self.best = candidate
+    def distrust(self, shortcut: Shortcut) -> None:
+        """Do without a shortcut from now on, and forget what was answered with it."""
+        self.distrusted.add(shortcut)
+        if shortcut == "clang":
+            self.oracle.syntax = None
+        self.oracle.forget_cheap()
+
+    def _confirmed(self, index: int) -> None:
+        self._steps = [self._steps[index]]
+        self._confirmed_at = time.monotonic()
+
+    def _take(self, candidate: Candidate, judgement: Judgement, label: str) -> None:
+        self._steps.append((candidate, label))
         self.oracle.settle(judgement)
 
     def _progress(self, label: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reducer.asking import Pool
+from reducer.baseline import Baseline
 from reducer.case import Settings, opened
 from reducer.confirm import Confirmation, confirm
 from reducer.console import Console
@@ -13,7 +14,7 @@ from reducer.oracle.candidate import Candidate
 from reducer.oracle.signature import describe
 from reducer.oracle.verdict import InfraError
 from reducer.outcome import Outcome, commands_of, result_of, summary_of
-from reducer.reduction import Reduction
+from reducer.reduction import Disagreement, Reduction, Shortcut
 from reducer.report.scrub import Private
 from reducer.report.write import OutputError, check_output, reserved, write_mre
 from reducer.resources import template
@@ -22,6 +23,9 @@ from reducer.routes.cxx import reduce_compile, reduce_extension
 from reducer.routes.python import for_both_frameworks, reduce_python
 from reducer.routes.setup import reduce_setup
 from reducer.search.driver import Budget, Stopped
+
+PATIENCE = 4.0  # times what a real build and run of both sides costs: checkpoints take a fifth of the time at most
+LEAST_PATIENCE = 60.0  # seconds; shorter searches are confirmed at their end only
 
 
 def run(settings: Settings) -> Outcome:
@@ -33,7 +37,15 @@ def run(settings: Settings) -> Outcome:
         raise CaseError(Exit.USAGE, str(error)) from None
     with opened(settings, console.say) as case, Pool.for_jobs(settings.jobs) as pool:
         baseline, oracle = case.baseline, case.oracle
-        reduction = Reduction(baseline.candidate, oracle, console.say, Budget(), pool)
+        reduction = Reduction(
+            baseline.candidate,
+            oracle,
+            console.say,
+            Budget(),
+            pool,
+            shortcuts=_shortcuts(baseline),
+            patience=max(LEAST_PATIENCE, PATIENCE * _real_seconds(baseline)),
+        )
         context = Context(
             baseline,
             reduction,
@@ -67,12 +79,15 @@ def run(settings: Settings) -> Outcome:
 
 
 def _reduce(context: Context, confirmed: Callable[[Candidate], Confirmation]) -> tuple[Exit, Confirmation | None]:
-    """Run the stage's route, then confirm; what cannot be confirmed is searched again with the real thing only."""
+    """Run the stage's route, then confirm; from where the real thing disagrees it goes on with fewer shortcuts."""
     reduction = context.reduction
     try:
         while True:
-            _route(context)
-            for_both_frameworks(context)
+            try:
+                _route(context)
+                for_both_frameworks(context)
+            except Disagreement:
+                continue
             taken = reserved(reduction.best.tree)
             if taken:
                 reduction.tree(
@@ -92,6 +107,21 @@ def _reduce(context: Context, confirmed: Callable[[Candidate], Confirmation]) ->
     except Stopped as stopped:
         context.say(f"stopped ({stopped.reason}): writing the best result so far")
         return (Exit.INTERRUPTED if stopped.reason == "interrupted" else Exit.STOPPED_EARLY), None
+
+
+def _shortcuts(baseline: Baseline) -> tuple[Shortcut, ...]:
+    """What may be wrong about a case, the likeliest first."""
+    stage = baseline.failure.signature.stage
+    if stage == "compile":
+        return ("clang", "warm runs")
+    built = baseline.candidate.recipe.build is not None and stage in ("import", "run")
+    return ("quick builds", "warm runs") if built else ("warm runs",)
+
+
+def _real_seconds(baseline: Baseline) -> float:
+    """What one real build and run of both sides took, in seconds."""
+    sides = (baseline.paddle, baseline.control)
+    return sum(step.seconds for seen in sides for step in (seen.build, seen.run) if step is not None)
 
 
 def _disagreement(confirmation: Confirmation) -> str:

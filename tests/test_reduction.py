@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from reducer.oracle.observation import Observation, SideName, Step
 from reducer.oracle.oracle import Oracle
 from reducer.oracle.signature import derive
 from reducer.oracle.verdict import Judgement, Unwanted, Verdict
-from reducer.reduction import Reduction
+from reducer.reduction import Disagreement, Reduction, Shortcut
 from reducer.search.driver import Budget, Stopped
 from reducer.tree import SourceTree
 from reducer.world.processes import run
@@ -82,12 +83,20 @@ class Offers:
         return self.offer
 
 
-def reduction(text: str, world: World, budget: Budget | None = None) -> tuple[Reduction, list[str]]:
+def reduction(
+    text: str,
+    world: World,
+    budget: Budget | None = None,
+    shortcuts: tuple[Shortcut, ...] = ("warm runs",),
+    patience: float | None = None,
+) -> tuple[Reduction, list[str]]:
     failure = derive(observation("paddle", True))
     assert failure is not None
     start = Candidate(SourceTree({"a.py": text.encode(), "b.txt": b"other"}), Recipe(None, "python a.py"))
     said: list[str] = []
-    return Reduction(start, Oracle(failure.signature, world), said.append, budget or Budget()), said
+    oracle = Oracle(failure.signature, world)
+    budget = budget or Budget()
+    return Reduction(start, oracle, said.append, budget, shortcuts=shortcuts, patience=patience), said
 
 
 def has(*wanted: str) -> Holds:
@@ -167,19 +176,66 @@ def test_closures_only_ask_for_closed_sets() -> None:
     assert all(text.split() == [f"l{i}" for i in range(len(text.split()))] for text in seen)
 
 
-def test_a_disagreement_goes_back_and_on_with_real_answers_only() -> None:
+def test_a_disagreement_goes_back_to_the_last_confirmed_step_and_on_with_real_answers_only() -> None:
     """The quick runs see the failure whenever l3 is there; in truth it needs l7 too."""
     world = World(has("l3"), lambda _: True, really=has("l3", "l7"))
     state, said = reduction(TEXT, world)
     state.run(Lines())
     assert text_of(state) == "l3\n"
     assert state.disagree("the written files behave otherwise")
-    assert text_of(state) == TEXT
+    assert has("l3", "l7")(text_of(state))
     assert any("behave otherwise" in line for line in said)
     state.run(Lines())
     assert text_of(state) == "l3\nl7\n"
     assert not state.disagree("again"), "nothing is left to blame"
     assert state.oracle.statistics.disagreements == 2
+
+
+@given(st.sets(st.integers(0, 11), min_size=1), st.sets(st.integers(0, 11)))
+@settings(max_examples=60, deadline=None)
+def test_going_back_ends_where_the_real_thing_agrees(cheap: set[int], more: set[int]) -> None:
+    """Whatever the cheap answers miss; and it costs the logarithm of the steps."""
+    really = has(*(f"l{i}" for i in cheap | more))
+    world = World(has(*(f"l{i}" for i in cheap)), lambda _: True, really=really)
+    state, _ = reduction(TEXT, world)
+    state.fixpoint([Lines("sweep")])
+    if really(text_of(state)):
+        return
+    steps = 12 - len(text_of(state).split())
+    assert state.disagree("the written files behave otherwise")
+    assert really(text_of(state))
+    assert state.oracle.statistics.queries["real"] <= math.ceil(math.log2(max(2, steps)))
+    state.fixpoint([Lines("sweep")])
+    assert text_of(state) == "".join(f"l{i}\n" for i in sorted(cheap | more))
+
+
+def test_shortcuts_are_blamed_one_after_the_other() -> None:
+    world = World(has("l3"), lambda _: True, really=has("l3", "l7"))
+    state, _ = reduction(TEXT, world, shortcuts=("quick builds", "warm runs"))
+    state.run(Lines())
+    assert state.disagree("first") and state.distrusted == {"quick builds"} and not state.real_only
+    assert state.disagree("second") and state.real_only
+    assert not state.disagree("third")
+
+
+def test_a_checkpoint_asks_the_real_thing_when_the_search_was_long() -> None:
+    world = World(has("l3"), lambda _: True, really=has("l3", "l7"))
+    state, said = reduction(TEXT, world, patience=0.0)
+    with pytest.raises(Disagreement):
+        state.run(Lines())
+    assert has("l3", "l7")(text_of(state)) and state.real_only
+    assert any(line.startswith("checkpoint") for line in said)
+    state.run(Lines())
+    assert text_of(state) == "l3\nl7\n"
+
+
+def test_what_a_checkpoint_confirmed_is_not_given_up() -> None:
+    world = World(has("l3", "l7"), lambda _: True)
+    state, said = reduction(TEXT, world, patience=0.0)
+    state.run(Lines())
+    assert "checkpoint: the real build and command agree" in said
+    assert state.disagree("the written files behave otherwise")
+    assert text_of(state) == "l3\nl7\n"
 
 
 @pytest.mark.parametrize("queries", range(1, 12))

@@ -46,7 +46,7 @@ class Context:
 
     def use_front_end(self) -> None:
         """Let the compiler front end judge C++ from here on, if it sees what the real build saw."""
-        if self.reduction.trusts_front_end:
+        if "clang" not in self.reduction.distrusted:
             ask_front_end(self.reduction.oracle, self.clang, self.reduction.best)
 
     def check_warm(self, *, rebuilt: bool = False) -> None:
@@ -60,15 +60,15 @@ class Context:
         asked = best.with_tree(best.tree.updated({path: best.tree[path] + b"\n" for path in sources}))
         if reduction.real_only:
             return
-        self.runner.optimised = False
+        self.runner.optimised = "quick builds" in reduction.distrusted
         if reduction.oracle.shown_warm(asked):
             return
-        self.runner.optimised = True
+        quick, self.runner.optimised = not self.runner.optimised, True
         reduction.oracle.forget_cheap()
-        if reduction.oracle.shown_warm(asked):
+        if quick and reduction.oracle.shown_warm(asked):
             self.say("a quick build does not show the failure: on with the library's own optimisation")
         else:
-            reduction.real_only = True
+            reduction.distrust("warm runs")
             self.say("warm builds and runs do not show the failure: on with real ones only")
 
     def record(self) -> dict[str, Any]:

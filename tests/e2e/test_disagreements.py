@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.mre import decisive_words, metadata, rerun, sources
 from tests.e2e.jobs import PYTHON, contents
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -212,3 +213,41 @@ def reduced(name: str, library: dict[str, str], place: Path, build: str, failing
     command += ["--fresh", "--failing-cmd", failing, "--build-cmd", build]
     done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
     return Job(done, out, contents(checkout) == before)
+
+
+def assert_confirmed(job: Job, place: Path) -> None:
+    """Whatever was believed on the way, what is written shows the failure to anybody; the checkout is as it was."""
+    assert job.done.returncode == 0, job.story
+    assert job.untouched
+    data = metadata(job.out)
+    assert data["confirmed"] == {"paddle": {"runs": 3, "same": 3}, "torch": {"runs": 1, "passed": 1}}
+    seen = rerun(job.out, "paddle", PYTHON, place / "paddle")
+    words = decisive_words(data["signature"]["message"])
+    assert not seen.passed and words and [word for word in words if word not in seen.output] == [], seen.output
+    control = rerun(job.out, "torch", PYTHON, place / "torch")
+    assert control.passed, control.output
+
+
+def test_gcc_rejects_what_clang_accepts(tmp_path: Path) -> None:
+    job = reduced("counts", CLANG_ONLY, tmp_path, IN_PLACE)
+    assert_confirmed(job, tmp_path)
+    data = metadata(job.out)
+    assert (data["signature"]["stage"], data["signature"]["symbol"]) == ("compile", "at::Tensor::item")
+    assert data["search"]["disagreements"] == 1
+    assert "without clang's answers" in job.done.stderr
+    assert "_BitInt" not in "\n".join(sources(job.out).values()), "g++ has no such type"
+
+
+def test_only_an_optimised_build_shows_it(tmp_path: Path) -> None:
+    job = reduced("casts", OPTIMISED_ONLY, tmp_path, IN_PLACE)
+    assert_confirmed(job, tmp_path)
+    assert metadata(job.out)["signature"]["stage"] == "run"
+    assert "on with the library's own optimisation" in job.done.stderr
+
+
+def test_only_an_installed_package_shows_it(tmp_path: Path) -> None:
+    job = reduced("peek", INSTALLED_ONLY, tmp_path, PIP)
+    assert_confirmed(job, tmp_path)
+    data = metadata(job.out)
+    assert data["signature"]["stage"] == "import" and "const_data_ptr" in data["signature"]["message"]
+    assert "pip install" in data["commands"]["build"], "built in place, the module is loaded another way"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 
 import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what goes to its background with SIGINT ignored, and children inherit that: the tests that
+    # interrupt a process would wait for one that never notices.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.option.markexpr:
         config.option.markexpr = "not slow"
 

@@ -96,7 +96,7 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
         for side in (paddle, torch):
             side.prepare()
         limits = Limits(network=False)
-        runner = Runner(workspace, Timeouts(), limits)
+        runner = Runner(workspace, Timeouts(), limits, say)
         stack.callback(runner.close)
         versions = _versions(runner, (paddle, torch))
         say(f"{len(frozen.tree)} files; Paddle {versions['paddle']['version']}, PyTorch {versions['torch']['version']}")

@@ -55,8 +55,11 @@ class Runner:
     interpreter; the others are what a user would do: a fresh directory, a fresh process, the library's own flags.
     """
 
-    def __init__(self, workspace: Workspace, timeouts: Timeouts, limits: Limits) -> None:
+    def __init__(
+        self, workspace: Workspace, timeouts: Timeouts, limits: Limits, say: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._workspace = workspace
+        self._say = say
         self.timeouts = timeouts
         self.precompiled = True  # off while includes are reduced: each set of them would need its own
         self.optimised = False  # on for a failure that a build at -O0 does not show
@@ -264,7 +267,12 @@ class Runner:
     def _interpreter(self, side: Side) -> WarmInterpreter:
         with self._starting:
             if side.name not in self._warm:
-                warm = WarmInterpreter(side.python, PRELOAD[side.name], _start_environment(side))
+                warm = WarmInterpreter(
+                    side.python,
+                    PRELOAD[side.name],
+                    _start_environment(side),
+                    on_cold=lambda reason: self._say(f"{side.name}: fresh processes, no forks of a warm one: {reason}"),
+                )
                 self._warm[side.name] = self._stack.enter_context(warm)
             return self._warm[side.name]
 

@@ -15,7 +15,8 @@ import subprocess
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -45,7 +46,10 @@ class WarmInterpreter:
     A program sees what it would see in a fresh interpreter: arguments, paths, exactly its environment, tracebacks,
     exit handlers and exit codes. What a fork cannot imitate runs in a fresh interpreter by itself: other interpreter
     options than ``-u`` and ``-B``, environment variables that are read only at the start and differ from ``env``, and
-    trees with a module of the same name as one already imported. ``cold`` counts those runs by reason.
+    trees with a module of the same name as one already imported. The same holds for every run when the preloading left
+    something that does not survive a fork: an opened accelerator (CUDA cannot be used in a child once its parent has
+    initialised it) or a running Python thread. ``cold`` counts those runs by reason; ``on_cold`` hears each reason
+    once.
 
     Left out on purpose: the interpreter's teardown after exit handlers (destructors of what is still alive).
 
@@ -65,6 +69,7 @@ class WarmInterpreter:
         env: Mapping[str, str],
         cwd: Path | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        on_cold: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self._python = python
         self._preload = tuple(preload)
@@ -74,6 +79,7 @@ class WarmInterpreter:
         self._lock = threading.Lock()
         self._server: _Server | None = None
         self._closed = False
+        self._on_cold = on_cold
         self.cold: Counter[str] = Counter()
         self._start()
 
@@ -136,9 +142,10 @@ class WarmInterpreter:
         if not cwd.is_dir():
             raise NotADirectoryError(f"not a directory to run in: {cwd}")
         server = self._start()
-        reason = self._unfit(argv, cwd, env, server.modules())
+        ready = server.ready()
+        reason = ready.unforkable or self._unfit(argv, cwd, env, ready.modules)
         if reason:
-            self.cold[reason] += 1
+            self._count(reason)
             return processes.run([str(self._python), *argv], cwd, env, timeout, writable=writable, limits=limits)
         request = {
             "argv": list(argv),
@@ -155,6 +162,13 @@ class WarmInterpreter:
             if server.alive():
                 raise
         return self._start().run(request, shown, timeout, limits)
+
+    def _count(self, reason: str) -> None:
+        with self._lock:
+            self.cold[reason] += 1
+            first = self.cold[reason] == 1
+        if first:
+            self._on_cold(reason)
 
     def _unfit(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], modules: frozenset[str]) -> str:
         """Why a fork would not do; empty when it does."""
@@ -176,13 +190,21 @@ class WarmInterpreter:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a server says when it has preloaded. ``unforkable``: why no fork of it is safe, or empty."""
+
+    modules: frozenset[str]
+    unforkable: str
+
+
 class _Server:
     """One server process and the connection to it."""
 
     def __init__(self, python: Path, preload: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
         self._socket, theirs = socket.socketpair()
         self._lock = threading.Lock()
-        self._modules: frozenset[str] | None = None
+        self._ready: _Ready | None = None
         # The server outlives __init__; its messages are wanted only when it fails.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
@@ -209,10 +231,10 @@ class _Server:
             self.process.wait(0.2)
         return self.process.poll() is None
 
-    def modules(self) -> frozenset[str]:
-        """Top-level names that were imported; waits until the server is ready. Raises WarmStartError."""
+    def ready(self) -> _Ready:
+        """Waits until the server has preloaded. Raises WarmStartError."""
         with self._lock:
-            if self._modules is None:
+            if self._ready is None:
                 line = b""
                 while not line.endswith(b"\n"):
                     ready = select.select([self._socket], [], [], _START_TIMEOUT)[0]
@@ -220,8 +242,9 @@ class _Server:
                     if not part:
                         raise WarmStartError(self._failure())
                     line += part
-                self._modules = frozenset(json.loads(line)["modules"])
-            return self._modules
+                said = json.loads(line)
+                self._ready = _Ready(frozenset(said["modules"]), said["unforkable"])
+            return self._ready
 
     def _failure(self) -> str:
         self.process.kill()
@@ -231,7 +254,7 @@ class _Server:
         return f"{shlex.join(map(str, self.process.args))} did not get ready: {said[-4000:]}"  # type: ignore[arg-type]
 
     def run(self, request: object, shown: str, timeout: float, limits: Limits) -> Step:
-        self.modules()
+        self.ready()
         body = json.dumps(request).encode()
         with Supervised(limits) as supervised:
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", supervised.child_ends))]

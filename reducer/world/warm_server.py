@@ -1,7 +1,8 @@
 """The process that ``warm.py`` starts in a framework's interpreter: imports once, forks for every request.
 
 A stand-alone script for Python 3.9 or newer: ``python warm_server.py SOCKET_FD MODULE...``. It first sends one line of
-JSON (``modules``: top-level names that the preloading brought in), then serves requests: eight bytes of length together
+JSON (``modules``: top-level names that the preloading brought in; ``unforkable``: what does not survive a fork, or an
+empty text), then serves requests: eight bytes of length together
 with four descriptors (stdout, stderr, control, status), then JSON with ``argv``, ``cwd``, ``env``, ``write``,
 ``limits`` and ``network``. The descriptors speak the protocol of ``jail.py``. It ends when the socket closes.
 """
@@ -22,6 +23,9 @@ import os  # noqa: E402
 import signal  # noqa: E402
 import socket  # noqa: E402
 import types  # noqa: E402
+
+# Device files that a driver opens when a process initialises it: NVIDIA, AMD, and others through the kernel's DRM.
+ACCELERATORS = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel/")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +49,7 @@ def main(handle: int, preload: Sequence[str]) -> None:
     # What a program's environment gains: by importing the same modules, and by the interpreter's own start (PEP 538).
     changed = {name: value for name, value in os.environ.items() if before.get(name) != value or name == "LC_CTYPE"}
     names = sorted({name.partition(".")[0] for name in sys.modules} - BASE_MODULES)
-    connection.sendall(json.dumps({"modules": names}).encode() + b"\n")
+    connection.sendall(json.dumps({"modules": names, "unforkable": _unforkable()}).encode() + b"\n")
     gc.collect()
     gc.freeze()  # what is here now stays; a collection in a child must not touch (and so copy) its pages
     while True:
@@ -61,6 +65,23 @@ def main(handle: int, preload: Sequence[str]) -> None:
                 os._exit(0)
         for one in handles:
             os.close(one)
+
+
+def _unforkable() -> str:
+    """What of this process a child would miss; empty when there is nothing."""
+    import threading
+
+    threads = sorted(thread.name for thread in threading.enumerate() if thread is not threading.main_thread())
+    if threads:
+        return "thread " + threads[0]
+    for handle in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink("/proc/self/fd/" + handle)
+        except OSError:  # the listing's own descriptor
+            continue
+        if target.startswith(ACCELERATORS):
+            return "open device " + target
+    return ""
 
 
 def _rehearse_pytest() -> None:

@@ -194,6 +194,28 @@ def test_what_a_fork_cannot_do_runs_cold(tmp_path: Path) -> None:
         assert sorted(warm.cold) == ["interpreter options", "module json", "variable LC_ALL"]
 
 
+def test_what_does_not_survive_a_fork_runs_cold(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "with_a_thread.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), name='ticker', daemon=True).start()\n"
+    )
+    heard: list[str] = []
+    # PYTHONPATH is no way to preload: a directory of ours on the path of the interpreter's user is.
+    env = {**ENV, "PYTHONUSERBASE": str(tmp_path)}
+    site = tmp_path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    site.parent.mkdir(parents=True)
+    site.symlink_to(tmp_path)
+    with WarmInterpreter(
+        Path(sys.base_prefix) / "bin" / "python3", ["with_a_thread"], env, on_cold=heard.append
+    ) as warm:
+        code = "import threading, with_a_thread; print([thread.name for thread in threading.enumerate()])"
+        for _ in range(2):
+            step = warm.run(["-c", code], tmp_path / "in", env, 20, [])
+            assert step.stdout == "['MainThread', 'ticker']\n", step.stderr
+        assert heard == ["thread ticker"]
+        assert warm.cold == {"thread ticker": 2}
+
+
 def test_restarts_after_its_death(tmp_path: Path) -> None:
     with WarmInterpreter(PYTHON, [], ENV) as warm:
         argv = ["-c", "import os; print(os.getppid())"]

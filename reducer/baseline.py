@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+from reducer.cd_command import from_the_top, places
 from reducer.errors import CaseError, Exit
 from reducer.frameworks.runner import Runner, Timeouts
 from reducer.frameworks.side import STAND_IN_USED, Side
@@ -47,27 +48,31 @@ def establish(
     say: Callable[[str], None],
     timeout: float | None,
     built: Callable[[Observation], None] = lambda seen: None,
+    *,
+    as_given: bool = False,
 ) -> Baseline:
     """Run the case on both sides, at the same time. Raises CaseError: no failure, flaky, or a control that fails too.
 
     ``built`` is told of each side's first observation as soon as there is one, also from another thread. The control's
     build needs nothing of Paddle's answer; its run waits for the command that Paddle's side is narrowed to.
+    ``as_given``: a command that needs a shell is left as it is.
     """
     first_limit = Timeouts(run=timeout or FIRST_TIMEOUT)
     control_limit = Timeouts(run=timeout or CONTROL_TIMEOUT)
     decided: Future[Candidate] = Future()
+    given = candidate
 
     def control() -> Observation:
         def command() -> str | None:
             return decided.result().recipe.for_side("torch")
 
-        seen = runner.observe_runs(torch, candidate, 1, command=command, timeouts=control_limit)[0]
+        seen = runner.observe_runs(torch, given, 1, command=command, timeouts=control_limit)[0]
         built(seen)
         return seen
 
     def on_paddle() -> tuple[Candidate, Failure, Observation]:
         try:
-            return _on_paddle(candidate, paddle, runner, say, first_limit, built, decided.set_result)
+            return _on_paddle(given, paddle, runner, say, first_limit, built, decided.set_result, as_given)
         finally:
             decided.cancel()  # without effect on a result
 
@@ -75,13 +80,16 @@ def establish(
     say("baseline: building and running on Paddle, and under PyTorch as the control")
     (candidate, first, seen), passed = together(on_paddle, control)
     refused = derive(passed)
+    if refused is not None and _in_a_folder(given) and candidate != given:
+        say("PyTorch fails from the top of the tree: once more with the command as it was given")
+        return establish(given, paddle, torch, runner, say, timeout, built, as_given=True)
     if refused is not None:
         raise CaseError(Exit.CONTROL_FAILS, _control_message(candidate, passed, refused))
     if first.signature.kind == "timeout" and timeout is None and passed.run is not None:
         wanted = HEADROOM * passed.run.seconds
         if wanted > FIRST_TIMEOUT:
             say(f"Paddle was stopped after {FIRST_TIMEOUT:.0f} s, but PyTorch takes {passed.run.seconds:.0f} s: again")
-            return establish(candidate, paddle, torch, runner, say, wanted, built)
+            return establish(candidate, paddle, torch, runner, say, wanted, built, as_given=as_given)
     say("PyTorch: passes")
     return Baseline(candidate, first, seen, passed, timeouts_after(seen, passed, timeout))
 
@@ -94,6 +102,7 @@ def _on_paddle(
     limit: Timeouts,
     built: Callable[[Observation], None],
     decided: Callable[[Candidate], None],
+    as_given: bool,
 ) -> tuple[Candidate, Failure, Observation]:
     """The case narrowed to one failing test, its failure, and the first run. Raises CaseError.
 
@@ -112,7 +121,7 @@ def _on_paddle(
         return seen, narrowed(failure) if failure is not None else None
 
     def narrowed(failure: Failure) -> tuple[Candidate, Failure]:
-        found = _narrowed(candidate, paddle, runner, failure)
+        found = (candidate, failure) if as_given else _narrowed(candidate, paddle, runner, failure)
         decided(found[0])
         return found
 
@@ -148,7 +157,8 @@ def _on_paddle(
 
 def _narrowed(candidate: Candidate, paddle: Side, runner: Runner, first: Failure) -> tuple[Candidate, Failure]:
     """The case with the first test alone that fails in this way, or as it is."""
-    for narrowed in _narrow(candidate, paddle, runner, first)[:NARROWED]:
+    narrower = _narrow(candidate, paddle, runner, first)
+    for narrowed in narrower if len(narrower) <= NARROWED else (*narrower[: NARROWED - 1], narrower[-1]):
         failure = derive(runner.observe(paddle, narrowed, fast=True))
         if failure is not None and same(first.signature, failure):
             return narrowed, failure
@@ -180,9 +190,24 @@ def _quick(seen: list[Observation]) -> bool:
 
 
 def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure) -> list[Candidate]:
-    """The same case with one failing test each, when the command is a pytest or unittest run of several."""
+    """The same case with one failing test each, when the command is a pytest or unittest run of several; then, when
+    it was `cd DIR && COMMAND`, with the command run from the top."""
+    if candidate.recipe.control_run is not None:
+        return []
+    moved = _in_a_folder(candidate)
+    if moved:
+        candidate = replace(candidate, recipe=replace(candidate.recipe, run=moved))
+        return [*_single_tests(candidate, paddle, runner, failure), candidate]
+    return _single_tests(candidate, paddle, runner, failure)
+
+
+def _in_a_folder(candidate: Candidate) -> str | None:
+    return from_the_top(candidate.recipe.run or "", candidate.tree)
+
+
+def _single_tests(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure) -> list[Candidate]:
     command = parse_simple(candidate.recipe.run or "")
-    if command is None or candidate.recipe.control_run is not None:
+    if command is None:
         return []
     argv = as_pytest(command.argv, candidate.tree)
     if argv is not None:
@@ -195,21 +220,11 @@ def _narrow(candidate: Candidate, paddle: Side, runner: Runner, failure: Failure
     record = runner.record(paddle, candidate)
     failed = [node for node, test in record.get("tests", {}).items() if test["outcome"] == "failed"]
     nodes = failed or [str(f["node"]) for f in record.get("failures", []) if f.get("node")]
-    files = {word for word in argv if word.split("::")[0].rstrip("/") in _places(candidate)}
+    files = {word for word in argv if word.split("::")[0].rstrip("/") in places(candidate.tree)}
     kept = [word for word in argv if word not in files]
     head = [*(f"{k}={v}" for k, v in command.env.items()), *kept]
     runs = [shlex.join([*head, node]) for node in nodes]
     return [replace(candidate, recipe=replace(candidate.recipe, run=run)) for run in runs]
-
-
-def _places(candidate: Candidate) -> set[str]:
-    """Files and folders of the tree, as a command names them."""
-    found = {"."}
-    for path in candidate.tree:
-        found.add(path)
-        parts = path.split("/")
-        found.update("/".join(parts[:i]) for i in range(1, len(parts)))
-    return found | {f"./{name}" for name in found}
 
 
 def _control_message(candidate: Candidate, control: Observation, refused: Failure) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,20 +59,23 @@ class Outcome:
 
 
 def commands_of(recipe: Recipe) -> Commands:
-    """The command lines of a written recipe, for both sides."""
+    """The command lines of a written recipe, for both sides; none of them needs a shell to be run."""
 
-    def control(command: str | None) -> str | None:
-        return CONTROL + command if command is not None else None
-
-    def plain(command: str | None) -> str | None:
-        """Variables are given by ``env``, which needs no shell."""
-        simple = parse_simple(command or "")
-        return (
-            f"env {command}" if simple is not None and simple.env and not str(command).startswith("env ") else command
-        )
+    def one(command: str | None, variables: str = "") -> str | None:
+        if command is None:
+            return None
+        simple = parse_simple(command)
+        if simple is None:
+            return f"{variables}bash -c {shlex.quote(command)}"
+        if variables or not simple.env or command.startswith("env "):
+            return variables + command
+        return f"env {command}"
 
     return Commands(
-        plain(recipe.build), plain(recipe.run), control(recipe.build), control(recipe.control_run or recipe.run)
+        one(recipe.build),
+        one(recipe.run),
+        one(recipe.build, CONTROL),
+        one(recipe.control_run or recipe.run, CONTROL),
     )
 
 

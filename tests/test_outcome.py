@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from reducer.oracle.candidate import Recipe
@@ -31,3 +33,11 @@ def test_a_control_command_of_its_own_is_used() -> None:
 def test_a_build_alone_has_nothing_to_run() -> None:
     commands = commands_of(Recipe("python setup.py build_ext --inplace", None))
     assert (commands.run, commands.control_run) == (None, None)
+
+
+def test_what_needs_a_shell_gets_one() -> None:
+    commands = commands_of(Recipe("make && pip install .", "cd x && python 'y z.py'"))
+    assert commands.build == "bash -c 'make && pip install .'"
+    assert commands.run is not None and commands.control_run is not None
+    assert shlex.split(commands.run) == ["bash", "-c", "cd x && python 'y z.py'"]
+    assert commands.control_run == f"env USE_TORCH=1 {commands.run}"

@@ -25,6 +25,7 @@ FIRST_TIMEOUT = 60.0  # seconds for the very first run, when nothing is known: a
 CONTROL_TIMEOUT = 900.0
 NARROWED = 4  # failing tests that are looked at for the one whose failure was chosen
 HANGING = 3.0  # times the control's run
+COMPAT_SWITCHES = (b"enable_compat", b"enable_torch_proxy", b"paddle.utils")
 ENDLESS = 2.0  # times the longer side's run: a warm run that takes more has lost the end of a loop
 HEADROOM = 8.0  # times what the control took: below that a run is slow, above it hangs
 
@@ -137,7 +138,7 @@ def _on_paddle(
             Exit.NO_FAILURE,
             "the command does not fail on Paddle, so there is nothing to reduce.\n"
             f"Command: {candidate.recipe.run or candidate.recipe.build} (passed all of {len(seen)} runs)\n"
-            "Check that the test switches the compat layer on (paddle.enable_compat()) and --paddle-python is right.",
+            + _is_it_switched_on(candidate),
         )
     if first.signature.kind == "exit" and any(o.run is not None and o.run.exit_code in (126, 127) for o in seen):
         raise CaseError(
@@ -225,6 +226,16 @@ def _single_tests(candidate: Candidate, paddle: Side, runner: Runner, failure: F
     head = [*(f"{k}={v}" for k, v in command.env.items()), *kept]
     runs = [shlex.join([*head, node]) for node in nodes]
     return [replace(candidate, recipe=replace(candidate.recipe, run=run)) for run in runs]
+
+
+def _is_it_switched_on(candidate: Candidate) -> str:
+    texts = (*candidate.tree.values(), (candidate.recipe.run or "").encode())
+    if any(name in text for text in texts for name in COMPAT_SWITCHES):
+        return "Check that the test switches the compat layer on (paddle.enable_compat()) and --paddle-python is right."
+    return (
+        "No file of the tree calls paddle.enable_compat(), so `import torch` is PyTorch here: put\n"
+        "`import paddle; paddle.enable_compat()` before the first import of torch, for example in conftest.py."
+    )
 
 
 def _control_message(candidate: Candidate, control: Observation, refused: Failure) -> str:

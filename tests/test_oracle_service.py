@@ -337,6 +337,7 @@ def test_a_case_that_does_not_fail_has_no_oracle(tmp_path: Path) -> None:
     )
     assert done.returncode == 3
     assert "does not fail" in done.stderr
+    assert "No file of the tree calls paddle.enable_compat()" in done.stderr
     assert not (tmp_path / "s").exists()
 
 

@@ -120,7 +120,7 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
             quick = QuickObjects(toolchain, seen, cache_directory().with_name("quick"))
             stack.callback(quick.close)
             runner.quick = quick
-            background.start(lambda: [quick.settings(side) for side in (paddle, torch)])
+            background.start(partial(_prepare_all, quick, (paddle, torch)))
         about = (start.key, baseline.failure.signature, match)
         oracle = Oracle(
             baseline.failure.signature,
@@ -144,6 +144,12 @@ def opened(settings: Settings, say: Callable[[str], None]) -> Iterator[Case]:
             limits,
             home,
         )
+
+
+def _prepare_all(quick: QuickObjects, sides: Sequence[Side]) -> None:
+    for prepare in (quick.settings, quick.improve):
+        for side in sides:
+            prepare(side)
 
 
 def _memory(stack: ExitStack, case: str) -> Memory:

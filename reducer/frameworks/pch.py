@@ -131,6 +131,11 @@ class PchStore:
             self._prune(path)
         return path if path.stat().st_size else None
 
+    def find(self, arguments: Sequence[str], headers: Sequence[str]) -> Path | None:
+        """The header for this content if it was made before."""
+        path = self._directory / f"{_key(arguments, headers)}{self._suffix}"
+        return path if path.exists() and path.stat().st_size else None
+
     def forget(self, path: Path) -> None:
         """Remove a header that clang found out of date."""
         path.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ from reducer.world import recorder, setup_recorder, tracer
 from reducer.world.commands import parse_simple
 from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
-from reducer.world.workspace import QueryDirectory, Workspace, remove
+from reducer.world.workspace import QueryDirectory, Workspace, listing, remove
 
 PRELOAD: Mapping[SideName, tuple[str, ...]] = {
     "paddle": ("paddle", "pytest", "setuptools"),
@@ -85,8 +85,9 @@ class Runner:
         return self._interpreter(side).run(argv, Path("/"), env, self.timeouts.run, ())
 
     def observe(self, side: Side, candidate: Candidate, *, fast: bool = False) -> Observation:
-        """Build (when the recipe has a build) and run ``candidate`` once. Raises OSError (a full disk)."""
-        return self.observe_runs(side, candidate, 1, fast=fast)[0]
+        """Build (when the recipe has a build) and run ``candidate`` once, or twice in the same place when it leaves
+        files there. Raises OSError (a full disk)."""
+        return self.observe_runs(side, candidate, 1, fast=fast, again=True)[0]
 
     def observe_runs(
         self,
@@ -98,11 +99,13 @@ class Runner:
         more: Callable[[list[Observation]], int] = lambda seen: 0,
         command: Callable[[], str | None] | None = None,
         timeouts: Timeouts | None = None,
+        again: bool = False,
     ) -> list[Observation]:
         """Build once and run up to ``runs`` times; one observation for each run, or one for a failed build.
 
         A run that times out is the last. ``more``: how often to run once more, warm, after what was seen. ``command``
-        gives what to run when the build has ended (default: the recipe's).
+        gives what to run when the build has ended (default: the recipe's). ``again``: a run that leaves files in the
+        tree is repeated there.
         """
         limits = timeouts or self.timeouts
         with self._workspace.fresh() as places:
@@ -115,8 +118,13 @@ class Runner:
             seen: list[Observation] = []
 
             def run_once(warm: bool) -> bool:
+                before = listing(places) if again else {}
                 ran = self._step(side, wanted or "", places, env, limits.of_run(warm), warm)
-                seen.append(Observation(side.name, root, build, read_log(call_log(places)), ran, None, built))
+                made = read_log(call_log(places))
+                repeated = None
+                if again and not ran.timed_out and listing(places) != before:
+                    repeated = self._step(side, wanted or "", places, env, limits.of_run(warm), warm)
+                seen.append(Observation(side.name, root, build, made, ran, None, built, again=repeated))
                 return not ran.timed_out
 
             if wanted is None:

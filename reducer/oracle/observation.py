@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 SideName = Literal["paddle", "torch"]
@@ -61,7 +61,8 @@ class Observation:
     ``build`` is None when the case has no build or the build was reused; ``run`` is None when the build failed or the
     case ends with its build. ``diagnostics`` is filled by tiers that read a compiler structurally; where it is None
     the text of ``calls`` is parsed. ``root`` is the candidate's directory (paths below it are the library's own).
-    ``built`` says whether a build that exited 0 left at least one extension behind.
+    ``built`` says whether a build that exited 0 left at least one extension behind. ``again`` is the same command once
+    more in the same place, when ``run`` left files there: a reader will not run it once only.
     """
 
     side: SideName
@@ -72,3 +73,9 @@ class Observation:
     diagnostics: tuple[Diagnostic, ...] | None = None
     built: bool = True
     roots: dict[str, str] = field(default_factory=dict)  # other directories with an owner: path prefix -> owner
+    again: Step | None = None
+
+    @property
+    def repeats(self) -> tuple[Observation, ...]:
+        """One observation for each run."""
+        return (self,) if self.again is None else (self, replace(self, run=self.again, again=None))

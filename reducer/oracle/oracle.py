@@ -196,11 +196,12 @@ class Oracle:
 
     def _run(self, candidate: Candidate, wanted: Callable[[], bool], *, fast: bool) -> Judgement:
         tier = "warm" if fast else "real"
-        seen = self.observe("paddle", candidate, fast)
-        failure = derive(seen)
-        verdict = self._on_paddle(failure, output_of(seen))
-        if verdict is not Verdict.SAME:
-            return Judgement(verdict, tier, failure)
+        failure = None
+        for seen in self.observe("paddle", candidate, fast).repeats:
+            failure = derive(seen)
+            verdict = self._on_paddle(failure, output_of(seen))
+            if verdict is not Verdict.SAME:
+                return Judgement(verdict, tier, failure)
         if not wanted():
             raise Unwanted
         if fast and self.syntax is not None and self.expected.stage in ("import", "run"):
@@ -210,9 +211,10 @@ class Oracle:
                 return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
             if self.defer_control:
                 return Judgement(Verdict.SAME, tier, failure)
-        refused = derive(self.observe("torch", candidate, fast))
-        if refused is not None:
-            return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
+        for passed in self.observe("torch", candidate, fast).repeats:
+            refused = derive(passed)
+            if refused is not None:
+                return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
         return Judgement(Verdict.SAME, tier, failure)
 
     def _on_paddle(self, failure: Failure | None, output: str) -> Verdict:

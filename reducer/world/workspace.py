@@ -16,6 +16,7 @@ from types import TracebackType
 
 _PREFIX = "queries-"
 _LOCK = "lock"
+_OWN_FOLDERS = ("__pycache__", ".pytest_cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,19 @@ class QueryDirectory:
             "PADDLE_EXTENSION_DIR": str(self.home / "paddle_extensions"),
             "TORCH_EXTENSIONS_DIR": str(self.home / "torch_extensions"),
         }
+
+
+def listing(places: QueryDirectory) -> dict[str, tuple[int, int]]:
+    """What lies in the tree: sizes and times of files, by path; without what Python and pytest keep for themselves."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder, folders, files in os.walk(places.tree):
+        folders[:] = [name for name in folders if name not in _OWN_FOLDERS]
+        found.update((os.path.join(folder, name), (0, 0)) for name in folders)
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):
+                stat = os.lstat(os.path.join(folder, name))
+                found[os.path.join(folder, name)] = (stat.st_size, stat.st_mtime_ns)
+    return found
 
 
 class Workspace:

@@ -145,3 +145,25 @@ def test_more_runs_are_warm_and_in_the_same_place(runner: Runner, side: Side) ->
     seen = runner.observe_runs(side, case(), 2, more=lambda first: len(first) + 1)
     assert [o.run.stdout.strip() for o in seen if o.run] == ["('gcc', 1)"] * 5
     assert len({id(o.build) for o in seen}) == 1
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    ("script", "again"),
+    [
+        (b"import os\nos.makedirs('out')\n", "FileExistsError"),
+        (b"import os\nos.makedirs('out', exist_ok=True)\n", ""),
+        (b"open('log', 'a').write('x')\nassert len(open('log').read()) == 1\n", "AssertionError"),
+        (b"import helper\n", None),  # its __pycache__ is nothing that a run left
+    ],
+)
+def test_a_run_that_leaves_files_is_repeated_there(
+    runner: Runner, side: Side, script: bytes, again: str | None, fast: bool
+) -> None:
+    tree = SourceTree({"show.py": script, "helper.py": b"x = 1\n"})
+    seen = runner.observe(side, Candidate(tree, Recipe(None, "python show.py")), fast=fast)
+    assert seen.run is not None and seen.run.exit_code == 0, seen.run
+    assert len(seen.repeats) == (1 if again is None else 2)
+    if again is not None:
+        last = seen.repeats[-1].run
+        assert last is not None and again in last.stderr and (last.exit_code != 0) == bool(again)

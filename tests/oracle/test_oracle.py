@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.failure import Signature
@@ -204,3 +205,19 @@ def test_a_run_stage_candidate_that_does_not_compile_is_not_run() -> None:
     assert oracle.judge(candidate("same, broken")).verdict is Verdict.CONTROL_FAILS
     assert observe.asked == [("paddle", True)], "the control does not compile: it is not built"
     assert oracle.judge(candidate("same")).accepted
+
+
+def test_a_case_must_show_the_same_when_it_is_run_again() -> None:
+    def observe(side: SideName, candidate: Candidate, /, fast: bool) -> Observation:
+        text = candidate.tree.text("repro.py")
+        first = ran(side, MISSING if side == "paddle" else "")
+        other = ran(side, raised("FileExistsError: [Errno 17] File exists: 'out'")).run
+        return replace(first, again=other if f"{side} leaves" in text else first.run)
+
+    oracle = Oracle(expected(), observe)
+    for text, verdict in (
+        ("repeats", Verdict.SAME),
+        ("paddle leaves", Verdict.DIFFERENT),
+        ("torch leaves", Verdict.CONTROL_FAILS),
+    ):
+        assert oracle.judge(candidate(text)).verdict is verdict

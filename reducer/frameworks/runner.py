@@ -85,9 +85,9 @@ class Runner:
         return self._interpreter(side).run(argv, Path("/"), env, self.timeouts.run, ())
 
     def observe(self, side: Side, candidate: Candidate, *, fast: bool = False) -> Observation:
-        """Build (when the recipe has a build) and run ``candidate`` once, or twice in the same place when it leaves
-        files there. Raises OSError (a full disk)."""
-        return self.observe_runs(side, candidate, 1, fast=fast, again=True)[0]
+        """Build (when the recipe has a build) and run ``candidate`` once; on Paddle, twice in the same place when it
+        leaves files there. Raises OSError (a full disk)."""
+        return self.observe_runs(side, candidate, 1, fast=fast, again=side.name == "paddle")[0]
 
     def observe_runs(
         self,

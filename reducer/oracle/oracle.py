@@ -211,10 +211,9 @@ class Oracle:
                 return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
             if self.defer_control:
                 return Judgement(Verdict.SAME, tier, failure)
-        for passed in self.observe("torch", candidate, fast).repeats:
-            refused = derive(passed)
-            if refused is not None:
-                return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
+        refused = derive(self.observe("torch", candidate, fast))
+        if refused is not None:
+            return Judgement(Verdict.CONTROL_FAILS, tier, failure, refused)
         return Judgement(Verdict.SAME, tier, failure)
 
     def _on_paddle(self, failure: Failure | None, output: str) -> Verdict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from reducer.oracle.failure import Failure
 from reducer.oracle.observation import Observation, Step
 from reducer.oracle.signature import derive, describe, same
 from reducer.unittest_command import as_pytest
-from reducer.world.commands import parse_simple
+from reducer.world.commands import join_simple, parse_simple
 from reducer.world.together import together
 
 REAL_RUNS = 3
@@ -212,8 +211,8 @@ def _single_tests(candidate: Candidate, paddle: Side, runner: Runner, failure: F
         return []
     argv = as_pytest(command.argv, candidate.tree)
     if argv is not None:
-        words = [*(f"{k}={v}" for k, v in command.env.items()), *argv]
-        candidate = replace(candidate, recipe=replace(candidate.recipe, run=shlex.join(words)))
+        run = join_simple(command.env, argv)
+        candidate = replace(candidate, recipe=replace(candidate.recipe, run=run))
     else:
         argv = list(command.argv)
     if "pytest" not in " ".join(argv[:3]) or failure.signature.stage not in ("import", "run"):
@@ -223,8 +222,7 @@ def _single_tests(candidate: Candidate, paddle: Side, runner: Runner, failure: F
     nodes = failed or [str(f["node"]) for f in record.get("failures", []) if f.get("node")]
     files = {word for word in argv if word.split("::")[0].rstrip("/") in places(candidate.tree)}
     kept = [word for word in argv if word not in files]
-    head = [*(f"{k}={v}" for k, v in command.env.items()), *kept]
-    runs = [shlex.join([*head, node]) for node in nodes]
+    runs = [join_simple(command.env, [*kept, node]) for node in nodes]
     return [replace(candidate, recipe=replace(candidate.recipe, run=run)) for run in runs]
 
 

@@ -6,7 +6,7 @@ import posixpath
 import shlex
 
 from reducer.tree import SourceTree
-from reducer.world.commands import parse_simple
+from reducer.world.commands import join_simple, parse_simple
 
 
 def from_the_top(command: str, tree: SourceTree) -> str | None:
@@ -29,7 +29,7 @@ def from_the_top(command: str, tree: SourceTree) -> str | None:
     argv = [_moved(word, folder, known) for word in simple.argv]
     if "pytest" in " ".join(argv[:3]) and argv == list(simple.argv):
         argv.append(folder)  # no file is named: all of the directory
-    return shlex.join([*(f"{name}={value}" for name, value in simple.env.items()), *argv])
+    return join_simple(simple.env, argv)
 
 
 def _target(words: str) -> str | None:

@@ -14,6 +14,7 @@ from reducer.diagnosis.api_name import api_name
 from reducer.diagnosis.diagnose import diagnose
 from reducer.errors import Exit
 from reducer.frameworks.versions import split
+from reducer.module_paths import from_here
 from reducer.oracle.candidate import Candidate, Recipe
 from reducer.oracle.observation import Observation, SideName
 from reducer.oracle.oracle import Statistics, output_of
@@ -58,8 +59,9 @@ class Outcome:
         }
 
 
-def commands_of(recipe: Recipe) -> Commands:
-    """The command lines of a written recipe, for both sides; none of them needs a shell to be run."""
+def commands_of(recipe: Recipe, tree: SourceTree) -> Commands:
+    """The command lines of a written recipe, for both sides; none of them needs a shell to be run, or a path to the
+    modules of ``tree`` that only the tool's own runs have."""
 
     def one(command: str | None, variables: str = "") -> str | None:
         if command is None:
@@ -71,11 +73,14 @@ def commands_of(recipe: Recipe) -> Commands:
             return variables + command
         return f"env {command}"
 
+    def run(command: str | None) -> str | None:
+        return from_here(command, tree) if command is not None else None
+
     return Commands(
         one(recipe.build),
-        one(recipe.run),
+        one(run(recipe.run)),
         one(recipe.build, CONTROL),
-        one(recipe.control_run or recipe.run, CONTROL),
+        one(run(recipe.control_run or recipe.run), CONTROL),
     )
 
 
@@ -106,7 +111,7 @@ def result_of(
         paddle=paddle,
         torch=torch,
         environment=environment,
-        commands=commands_of(best.recipe),
+        commands=commands_of(best.recipe, best.tree),
         confirmed=confirmation.counts if confirmation is not None else Confirmed(0, 0, 0, 0),
         before=measure(before),
         after=measure(best.tree),

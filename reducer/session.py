@@ -58,7 +58,7 @@ def run(settings: Settings) -> Outcome:
         )
 
         def confirmed(candidate: Candidate) -> Confirmation:
-            commands = commands_of(candidate.recipe)
+            commands = commands_of(candidate.recipe, candidate.tree)
             places = (case.workspace, baseline.timeouts, case.limits, console.say)
             return confirm(candidate.tree, commands, oracle.expected, case.match, case.paddle, case.torch, *places)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from reducer.frameworks.side import Side, call_log, site_of
 from reducer.oracle.candidate import Candidate
 from reducer.oracle.observation import Observation, SideName, Step
 from reducer.world import recorder, setup_recorder, tracer
-from reducer.world.commands import parse_simple
+from reducer.world.commands import PYTHONS, join_simple, parse_simple
 from reducer.world.processes import Limits, run
 from reducer.world.warm import WarmInterpreter
 from reducer.world.workspace import QueryDirectory, Workspace, listing, remove
@@ -30,7 +29,6 @@ PRELOAD: Mapping[SideName, tuple[str, ...]] = {
     "paddle": ("paddle", "pytest", "setuptools"),
     "torch": ("torch", "pytest", "setuptools"),
 }
-PYTHONS = {"python", "python3"}
 MODULES = {"pytest": "pytest", "py.test": "pytest"}
 
 
@@ -150,8 +148,7 @@ class Runner:
             argv = recorder.command(command.argv, str(script), str(out), str(places.tree), trace)
             if argv is None:
                 return {}
-            words = [*(f"{name}={value}" for name, value in command.env.items()), *argv]
-            self._step(side, shlex.join(words), places, env, 2 * self.timeouts.run, fast=True)
+            self._step(side, join_simple(command.env, argv), places, env, 2 * self.timeouts.run, fast=True)
             try:
                 return recorder.load(str(out))
             except (OSError, ValueError):

@@ -40,8 +40,12 @@ def install_interpreter(directory: Path, python: Path) -> None:
     own = shlex.quote(str(python))
     for name in ("python", "python3"):
         _executable(directory / name, f'#!/bin/sh\n{_PATHS}exec {own} "$@"\n')
-    for name, module in (("pytest", "pytest"), ("py.test", "pytest"), ("pip", "pip"), ("pip3", "pip")):
-        _executable(directory / name, f'#!/bin/sh\n{_PATHS}exec {own} -m {module} "$@"\n')
+    # `python -m pytest` would put the current directory on Python's path, which the program of that name does not.
+    script = directory / "run_pytest"
+    script.write_text("import sys\nfrom pytest import console_main\nsys.exit(console_main())\n", encoding="utf-8")
+    runs_pytest = shlex.quote(str(script))
+    for name, what in (("pytest", runs_pytest), ("py.test", runs_pytest), ("pip", "-m pip"), ("pip3", "-m pip")):
+        _executable(directory / name, f'#!/bin/sh\n{_PATHS}exec {own} {what} "$@"\n')
 
 
 def read_log(path: Path) -> tuple[CompilerCall, ...]:

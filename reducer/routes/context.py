@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from reducer.oracle.candidate import Candidate
 from reducer.oracle.oracle import Oracle, agrees
 from reducer.reduction import Reduction
 from reducer.tree import SourceTree
-from reducer.world.commands import parse_simple
+from reducer.world.commands import join_simple, parse_simple
 
 RUN_SCRIPT = f"python {SCRIPT}"
 SETUP_TEMPLATE = "setup.py.in"
@@ -39,10 +38,9 @@ class Context:
 
     @property
     def run_script(self) -> str:
-        """The command that runs the script as the failing command found its modules."""
+        """The command that runs the script with the variables of the failing command."""
         simple = parse_simple(self.reduction.best.recipe.run or "")
-        path = simple.env.get("PYTHONPATH") if simple is not None else None
-        return f"PYTHONPATH={shlex.quote(path)} {RUN_SCRIPT}" if path else RUN_SCRIPT
+        return join_simple(simple.env, RUN_SCRIPT.split()) if simple is not None else RUN_SCRIPT
 
     def use_front_end(self) -> None:
         """Let the compiler front end judge C++ from here on, if it sees what the real build saw."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -36,7 +35,7 @@ from reducer.slicing.recorded import synthesise
 from reducer.slicing.traced import straight_lines
 from reducer.syntax.python import parse_source
 from reducer.tree import SourceTree
-from reducer.world.commands import parse_simple
+from reducer.world.commands import join_simple, parse_simple
 
 REPLAYS = 12  # variants of a replayed call that are tried, plainest values first
 
@@ -146,9 +145,24 @@ def without_path(context: Context) -> None:
         below = posixpath.normpath(folder) + "/"
         for path in [p for p in files if p.startswith(below) and p[len(below) :] not in files]:
             files[path[len(below) :]] = files.pop(path)
-    variables = [f"{name}={value}" for name, value in simple.env.items() if name != "PYTHONPATH"]
-    command = shlex.join([*variables, *simple.argv])
+    variables = {name: value for name, value in simple.env.items() if name != "PYTHONPATH"}
+    command = join_simple(variables, simple.argv)
     context.reduction.accepts(Candidate(SourceTree(files), Recipe(None, command)), "without PYTHONPATH")
+
+
+def without_variables(context: Context) -> None:
+    """Drop the variables in front of the command that the failure does not need: all of them, or one by one."""
+    reduction = context.reduction
+    build = reduction.best.recipe.build
+    if reduction.accepts(Candidate(reduction.best.tree, Recipe(build, RUN_SCRIPT)), "without variables"):
+        return
+    simple = parse_simple(reduction.best.recipe.run or "")
+    env = dict(simple.env) if simple is not None else {}
+    for name in tuple(env) if len(env) > 1 else ():
+        fewer = {other: value for other, value in env.items() if other != name}
+        run = join_simple(fewer, RUN_SCRIPT.split())
+        if reduction.accepts(Candidate(reduction.best.tree, Recipe(build, run)), f"without {name}"):
+            env = fewer
 
 
 def without_build(context: Context) -> None:
@@ -174,7 +188,7 @@ def slices(context: Context) -> None:
     flatten(context)
     best = context.reduction.best
     if best.recipe.run == context.run_script != RUN_SCRIPT:
-        context.reduction.accepts(Candidate(best.tree, Recipe(best.recipe.build, RUN_SCRIPT)), "without PYTHONPATH")
+        without_variables(context)
 
 
 def _frames(record: dict[str, Any]) -> list[tuple[str, int]]:

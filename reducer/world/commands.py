@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+PYTHONS = frozenset({"python", "python3"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _ACTIVE = frozenset("|&;<>()$`\n#~{}")
 _GLOB = frozenset("*?[")
@@ -37,6 +39,12 @@ class _Word:
         """True for NAME=value as a shell understands it: the name and the sign unquoted."""
         match = _NAME.match(self.text)
         return match is not None and (self.bare is None or self.bare >= match.end())
+
+
+def join_simple(env: Mapping[str, str], argv: Iterable[str]) -> str:
+    """The command line that ``parse_simple`` splits into these two: a shell takes ``A='b c'`` for an assignment, and
+    ``'A=b c'`` for a program."""
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in env.items()), *map(shlex.quote, argv)])
 
 
 def parse_simple(command: str) -> SimpleCommand | None:

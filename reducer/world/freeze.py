@@ -50,17 +50,19 @@ def freeze(repo: Path, output: Path | None = None) -> Frozen:
     earlier = output.resolve() if output is not None else None
     files: dict[str, bytes] = {}
     executable: list[str] = []
-    for path in paths:
+    for path in _through_links(repo, root, paths):
         source = repo / path
         try:
             real = source.resolve()
             if earlier is not None and real.is_relative_to(earlier):
                 continue
-            if not real.is_relative_to(root):
+            if not real.is_relative_to(root) and not (source.is_symlink() and not real.exists()):
                 notes.append(f"{path} links to a place outside the checkout and was left out")
                 continue
             if not real.is_file():
-                continue  # deleted in the work tree, a submodule's folder, a broken link
+                if source.is_symlink() and not real.exists():
+                    notes.append(f"{path} is a broken link and was left out")
+                continue  # deleted in the work tree, or a submodule's folder
             if real.stat().st_size > LARGE:
                 notes.append(f"{path} is larger than {LARGE >> 20} MiB and was left out")
                 continue
@@ -73,6 +75,21 @@ def freeze(repo: Path, output: Path | None = None) -> Frozen:
     if not files:
         raise FreezeError(f"{repo} holds no files to reduce. Run the tool in the library's checkout, or give --repo.")
     return Frozen(SourceTree(files, executable), tuple(notes))
+
+
+def _through_links(repo: Path, root: Path, paths: list[str]) -> list[str]:
+    """``paths`` with, for each link to a folder of the checkout, the files that lie there."""
+    found: dict[str, None] = {}
+    for path in paths:
+        found[path] = None
+        source = repo / path
+        if source.is_symlink() and source.is_dir():
+            target = source.resolve()
+            inside = target.is_relative_to(root) and not source.absolute().is_relative_to(target)
+            if inside:
+                below = target.relative_to(root).as_posix() + "/"
+                found.update((f"{path}/{other[len(below) :]}", None) for other in paths if other.startswith(below))
+    return list(found)
 
 
 def _tracked(repo: Path) -> list[str] | None:
@@ -107,5 +124,6 @@ def _walk(repo: Path) -> list[str]:
         base = Path(folder).relative_to(repo)
         skipped = _SKIPPED_AT_THE_TOP if base == Path() else frozenset()
         folders[:] = sorted(f for f in folders if f not in skipped and not _SKIPPED_FOLDERS.fullmatch(f))
-        found += [(base / name).as_posix() for name in sorted(names) if _wanted(name)]
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        found += [(base / name).as_posix() for name in sorted((*names, *links)) if _wanted(name)]
     return found

@@ -118,6 +118,23 @@ def test_links(tmp_path: Path, versioned: bool) -> None:
     frozen = freeze(repo)
     assert dict(frozen.tree) == {"real.py": b"content", "link.py": b"content"}
     assert any("leaves.txt" in note and "outside the checkout" in note for note in frozen.notes)
+    assert any(note.startswith("broken is a broken link") for note in frozen.notes)
+
+
+@pytest.mark.parametrize("versioned", [False, pytest.param(True, marks=needs_git)])
+def test_a_link_to_a_folder_stands_for_its_files(tmp_path: Path, versioned: bool) -> None:
+    repo = tmp_path / "repo"
+    put(repo, "real/warp/__init__.py", b"one")
+    put(repo, "real/warp/deep/two.py", b"two")
+    (repo / "warp").symlink_to("real/warp")
+    (repo / "real" / "outside").symlink_to(tmp_path)
+    if versioned:
+        git(repo, "init", "-q")
+        git(repo, "add", "-A")
+    inner = {"warp/__init__.py": b"one", "warp/deep/two.py": b"two"}
+    frozen = freeze(repo)
+    assert dict(frozen.tree) == {**inner, **{f"real/{path}": content for path, content in inner.items()}}
+    assert [note.split()[0] for note in frozen.notes] == ["real/outside"]
 
 
 @pytest.mark.parametrize("versioned", [False, pytest.param(True, marks=needs_git)])

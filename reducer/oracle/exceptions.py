@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from reducer.oracle import python_errors
 from reducer.oracle.failure import Failure, Frame, Kind, Owner, Signature, Stage
-from reducer.oracle.normalise import strip_ansi, template
+from reducer.oracle.normalise import strip_ansi, template, without_warnings
 from reducer.oracle.ownership import Ownership
 from reducer.oracle.tracebacks import Raised
 
@@ -74,7 +74,7 @@ def failure_of(raised: Raised, owners: Ownership, stage: Stage) -> Failure:
     """The failure that an exception is. An assertion of the case is a mismatch; one inside a framework is not."""
     known = with_owners(raised, owners)
     owner = innermost_owner(known.frames)
-    message = strip_ansi(known.message)
+    message = without_warnings(strip_ansi(known.message))
     type_ = known.type.replace("_pytest.outcomes.", "")
     short = type_.rpartition(".")[2]
     kind: Kind = "exception"

@@ -12,6 +12,7 @@ CUT = "..."
 _LONGEST = 2000  # characters of a message that can decide; printed tensors are longer
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: [^\n]*\n(?:[ \t]+warnings\.warn\([^\n]*(?:\n|\Z))?", re.MULTILINE)
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "`": "'"})
 _HINT = re.compile(
     r"(?:[;,.]?\s*\(?(?:did you (?:mean|forget)|perhaps you meant|maybe you meant)\b[^?\n]*(?:\?|$)\)?\.?)"
@@ -44,6 +45,11 @@ _WRAPPER = re.compile(r"^(?:\(\w+\) )?Error in operator '<op>': (?:Function call
 def strip_ansi(text: str) -> str:
     """``text`` without terminal escape sequences."""
     return _ANSI.sub("", text)
+
+
+def without_warnings(text: str) -> str:
+    """``text`` without warnings as Python prints them: a child process's come first in what an assertion shows."""
+    return _WARNING.sub("", text)
 
 
 def straight(text: str) -> str:

@@ -165,3 +165,31 @@ def test_descriptions_are_one_line() -> None:
     for row in _EXPECTED:
         text = describe(_derive(observed(row[0])).signature)
         assert "\n" not in text and row[1] in text and row[4] in text
+
+
+def _checked(message: str) -> Failure:
+    text = f'Traceback (most recent call last):\n  File "{ROOT}/test_a.py", line 3, in test_a\n    assert x\n'
+    return _derive(Observation("paddle", ROOT, run=Step("pytest", 1, "", f"{text}AssertionError: {message}\n")))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("assert 0.69 == 1.38 ± 1.4e-06", "assert 1.0 == 2.0 ± 1e-3", True),
+        ("assert 0.69 == 1.38 ± 1.4e-06", "assert Tensor(shape=...ue,\n       1.) == 1.38 ± 1.4e-06", False),
+        ("assert Tensor(shape=...ue,\n       1.) == 1.0", "assert Tensor(shape=[2], dtype=int64) == 2", True),
+        ("assert 2 == 3", "assert 2 == tensor(3)", False),
+        ("assert [1.0] == [2.0]", "assert 1.0 == 2.0", True),
+        ("assert False", "", True),
+    ],
+)
+def test_a_check_of_a_number_is_none_of_a_tensor(one: str, other: str, alike: bool) -> None:
+    assert same(_checked(one).signature, _checked(other)) is alike
+    assert same(_checked(other).signature, _checked(one)) is alike
+
+
+def test_warnings_of_a_child_process_are_no_part_of_a_message() -> None:
+    warning = "/v/site-packages/paddle/x.py:712: UserWarning: No ccache found.\n  warnings.warn(warning_message)\n"
+    failure = _checked(f"{warning}Traceback (most recent call last):\nValueError: no")
+    assert "ccache" not in failure.message and "warn(" not in failure.message
+    assert "ValueError: no" in failure.message
